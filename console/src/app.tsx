@@ -14,6 +14,7 @@ import { Questions, Sayings, say } from './parts/dialog'
 import { messageOf } from './lib/errors'
 import { SignIn } from './pages/sign_in'
 import { SandboxList } from './pages/sandboxes'
+import { Icon, type IconName } from './parts/icon'
 import { lazy } from './parts/lazy'
 
 const SandboxCreate = lazy(() => import('./pages/sandbox_create').then(module => module.SandboxCreate))
@@ -57,19 +58,21 @@ const ROUTES: [RegExp, PageOfRoute][] = [
   [/^\/device$/, Device as PageOfRoute],
 ]
 
-const WAYS: [string, string][] = [
-  ['/sandboxes', 'Sandboxes'],
-  ['/templates', 'Templates'],
-  ['/checkpoints', 'Checkpoints'],
-  ['/volumes', 'Volumes'],
-  ['/secrets', 'Secrets'],
-  ['/webhooks', 'Webhooks'],
-  ['/keys', 'Keys'],
-  ['/team', 'Team'],
-  ['/usage', 'Usage'],
+type Way = [path: string, words: string, icon: IconName]
+
+const WAYS: Way[] = [
+  ['/sandboxes', 'Sandboxes', 'box'],
+  ['/templates', 'Templates', 'layers'],
+  ['/checkpoints', 'Checkpoints', 'mark'],
+  ['/volumes', 'Volumes', 'disk'],
+  ['/secrets', 'Secrets', 'lock'],
+  ['/webhooks', 'Webhooks', 'bell'],
+  ['/keys', 'Keys', 'key'],
+  ['/team', 'Team', 'people'],
+  ['/usage', 'Usage', 'bars'],
 ]
 
-const OPERATORS_WAY: [string, string] = ['/operator', 'Deployment']
+const OPERATORS_WAY: Way = ['/operator', 'Deployment', 'server']
 
 function routed(path: string): { Page: PageOfRoute; parts: Parts } | null {
   for (const [pattern, Page] of ROUTES) {
@@ -148,11 +151,11 @@ function Search(props: { operator: boolean; leave: () => void }) {
   const [open, setOpen] = useState(false)
   const mayWrite = useMayWrite()
   useSearchKey(() => setOpen(true))
-  const ways: [string, string][] = [
-    ...(mayWrite ? ([['/sandboxes/new', 'New sandbox']] as [string, string][]) : []),
+  const ways = [
+    ...(mayWrite ? [['/sandboxes/new', 'New sandbox'] as const] : []),
     ...WAYS,
     ...(props.operator ? [OPERATORS_WAY] : []),
-    ['/account', 'Account'],
+    ['/account', 'Account'] as const,
   ]
   const commands = [
     ...ways.map(([path, words]) => ({ words, run: () => navigate(path) })),
@@ -162,6 +165,7 @@ function Search(props: { operator: boolean; leave: () => void }) {
   return (
     <>
       <button type="button" class="btn search" aria-keyshortcuts="Control+K" onClick={() => setOpen(true)}>
+        <Icon name="search" />
         <span>Search</span> <kbd>Ctrl K</kbd>
       </button>
       {open && <Palette commands={commands} onClose={() => setOpen(false)} />}
@@ -189,6 +193,7 @@ function Frame(props: { path: string; children: ComponentChildren }) {
             <span>sandlot</span>
           </a>
           <button type="button" class="btn menu" aria-expanded={open} aria-controls="ways" onClick={() => setOpen(!open)}>
+            <Icon name="menu" />
             Menu
           </button>
         </div>
@@ -197,9 +202,10 @@ function Frame(props: { path: string; children: ComponentChildren }) {
           <TeamChoice />
           <nav aria-label="Pages">
             <ul>
-              {(operator ? [...WAYS, OPERATORS_WAY] : WAYS).map(([path, name]) => (
+              {(operator ? [...WAYS, OPERATORS_WAY] : WAYS).map(([path, name, icon]) => (
                 <li key={path}>
                   <a href={path} aria-current={props.path.startsWith(path) ? 'page' : undefined}>
+                    <Icon name={icon} />
                     {name}
                   </a>
                 </li>

@@ -153,7 +153,8 @@ final class Generator
             $isEnum = isset($this->schemas()[$referred]['enum']);
             return new Type($referred, $referred, $isEnum ? 'enum' : 'object', $referred, $isEnum);
         }
-        if (isset($of['enum'])) {
+        // An enumeration of PHP has texts, and numbers stay numbers.
+        if (isset($of['enum']) && array_filter($of['enum'], is_string(...)) !== []) {
             $name = $this->enum(Names::type($schema->name, $member), $of, $schema->isRead);
             return new Type($name, $name, 'enum', $name, true);
         }

@@ -60,7 +60,8 @@ final class AccountTest extends ServiceTestCase
         $secrets = self::client()->secrets;
         $made = $secrets->put('php', 'hidden', ['api.example.com']);
         $this->assertSame([1, ['api.example.com']], [$made->version, $made->hosts]);
-        $this->assertSame(2, $secrets->put('php', hosts: ['*.example.com'])->version);
+        $this->assertSame(2, $secrets->put('php', 'hidden', ['api.example.com', '*.example.com'])->version);
+        $this->assertSame(3, $secrets->put('php', hosts: ['*.example.com'])->version);
         $this->assertContains('php', array_column($secrets->list(), 'name'));
         $this->assertStringNotContainsString('hidden', serialize($secrets->list()));
         $secrets->delete('php');

@@ -7,10 +7,12 @@ declare(strict_types=1);
 namespace Sandlot\Tests;
 
 use PHPUnit\Framework\TestCase;
+use Sandlot\Exception\SandlotException;
 use Sandlot\Exception\UnexpectedAnswerException;
 use Sandlot\Generator\Document;
 use Sandlot\Generator\Generator;
 use Sandlot\Model\CreateSandbox;
+use Sandlot\Model\Explicit;
 use Sandlot\Model\Fields;
 use Sandlot\Model\ReplaceNetwork;
 use Sandlot\Model\ResumeSandbox;
@@ -56,10 +58,29 @@ final class DocumentTest extends TestCase
         }
     }
 
+    /** One catch of SandlotException gets all but mistakes, which are \LogicExceptions; PSR-7 names those of streams. */
+    public function testThereIsOneTreeOfExceptions(): void
+    {
+        $readme = file_get_contents(dirname(__DIR__) . '/README.md');
+        foreach (glob(dirname(__DIR__) . '/src/Exception/*Exception.php') as $file) {
+            $name = basename($file, '.php');
+            $this->assertTrue(is_a("Sandlot\\Exception\\{$name}", SandlotException::class, true), $name);
+            $this->assertStringContainsString("`{$name}`", $readme);
+        }
+        $folder = new \RecursiveDirectoryIterator(dirname(__DIR__) . '/src', \FilesystemIterator::SKIP_DOTS);
+        foreach (new \RecursiveIteratorIterator($folder) as $file) {
+            preg_match_all('/throw new (\\\\\w+)/', file_get_contents($file->getPathname()), $found);
+            $isStream = preg_match('{/Http/(Message/|TransferStream)}', $file->getPathname()) === 1;
+            $allowed = ['\LogicException', '\InvalidArgumentException', $isStream ? '\RuntimeException' : ''];
+            $this->assertSame([], array_diff($found[1], $allowed), (string) $file);
+        }
+    }
+
     public function testRequestsHaveWhatWasGivenAlone(): void
     {
         $request = new CreateSandbox(timeout: 5, metadata: [], allowInternetAccess: false);
         $this->assertSame('{"timeout":5,"metadata":{},"allow_internet_access":false}', json_encode($request));
+        $this->assertSame('{"metadata":null}', json_encode(new UpdateSandbox(metadata: Explicit::Null)));
     }
 
     public function testAnAnswerMayHaveMoreThanIsKnown(): void

@@ -7,6 +7,7 @@ declare(strict_types=1);
 namespace Sandlot\Tests;
 
 use Sandlot\Exception\AgentException;
+use Sandlot\Exception\LocalFileException;
 use Sandlot\File\FileChange;
 use Sandlot\File\FileType;
 use Sandlot\Http\Message\Factory;
@@ -39,6 +40,25 @@ final class FilesTest extends ServiceTestCase
         $files->remove('tree');
         $files->remove('tree');
         $this->assertFalse($files->exists('tree'));
+    }
+
+    public function testFilesOfThisMachineThatFailAreNamed(): void
+    {
+        $files = self::sandbox()->files;
+        $files->write('one', '1');
+        $calls = [
+            '/no/such/file' => fn () => $files->upload('/no/such/file', 'one'),
+            '/no/such/folder/one' => fn () => $files->download('one', '/no/such/folder/one'),
+            '/proc' => fn () => $files->download('one', '/proc'),
+        ];
+        foreach ($calls as $path => $call) {
+            try {
+                $call();
+                $this->fail("{$path} is there");
+            } catch (LocalFileException $failure) {
+                $this->assertStringContainsString($path, $failure->getMessage());
+            }
+        }
     }
 
     public function testStreamsBothWays(): void

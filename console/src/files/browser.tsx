@@ -5,6 +5,7 @@ import { isAbort, messageOf } from '../lib/errors'
 import { formatBytes } from '../lib/format'
 import { ACTIONS, Button, Empty, Loading, Problem, Table, TextField, TimeCell } from '../parts/basic'
 import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
+import { Icon } from '../parts/icon'
 import { joined, parentOf, type Entry, type FileStore } from './store'
 import { UploadList, useUploads } from './uploads'
 
@@ -166,11 +167,13 @@ function EntryRow(props: {
             <span class="twist" aria-hidden="true">
               {props.open ? '▾' : '▸'}
             </span>
+            <Icon name="folder" />
             <span class="file-name">{entry.name}/</span>
             {target}
           </button>
         ) : (
           <span class="leaf">
+            <Icon name={entry.target ? 'link' : 'file'} />
             <span class="file-name">{entry.name}</span>
             {target}
           </span>
@@ -342,19 +345,19 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
           <Button small disabled={root === '/'} onClick={() => enter(parentOf(root))}>
             Up
           </Button>
-          <Button small onClick={tree.reloadAll}>
+          <Button small icon="refresh" onClick={tree.reloadAll}>
             Refresh
           </Button>
         </form>
         {mayWrite && (
           <div class="actions">
-            <Button small onClick={() => setAsked({ kind: 'directory', in: root })}>
+            <Button small icon="folder" onClick={() => setAsked({ kind: 'directory', in: root })}>
               New directory
             </Button>
-            <Button small onClick={() => setAsked({ kind: 'file', in: root })}>
+            <Button small icon="file" onClick={() => setAsked({ kind: 'file', in: root })}>
               New file
             </Button>
-            <Button small kind="primary" onClick={() => picker.current?.click()}>
+            <Button small kind="primary" icon="up" onClick={() => picker.current?.click()}>
               Upload
             </Button>
             <input

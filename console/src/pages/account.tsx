@@ -4,13 +4,15 @@ import { api, type Schemas } from '../lib/client'
 import { shorten } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import { loadMe, useMe } from '../lib/session'
-import { ACTIONS, Button, Copy, Loading, Page, Problem, Table, TextField, TimeCell } from '../parts/basic'
+import { ACTIONS, Button, Copy, Loading, Page, Problem, Table, TextField, TimeCell, UserName } from '../parts/basic'
 import { lazy } from '../parts/lazy'
+import { Passkeys } from '../parts/passkeys'
 import { Dialog, FormDialog, ask, say, useAction, useRefusedForm } from '../parts/dialog'
 
 const QrCode = lazy(() => import('../parts/qr_code').then(module => module.QrCode))
 
 function Password() {
+  const { user } = useMe()
   const [old, setOld] = useState('')
   const [next, setNext] = useState('')
   const [again, setAgain] = useState('')
@@ -30,10 +32,11 @@ function Password() {
             setOld('')
             setNext('')
             setAgain('')
-            say('The password is changed, and your other sessions have ended.')
+            say('The password is changed, and your other sessions have ended. Passkeys and keys stay valid.')
           })
         }}
       >
+        <UserName value={user.name} />
         <TextField label="Current password" type="password" required autoComplete="current-password" value={old} onInput={setOld} />
         <TextField label="New password" type="password" required autoComplete="new-password" value={next} onInput={setNext} />
         <TextField
@@ -101,7 +104,7 @@ function ConfirmDialog(props: { made: Secret; onClose: () => void; onDone: (code
 }
 
 function SecondFactor() {
-  const { second_factor: isOn } = useMe()
+  const { user, second_factor: isOn } = useMe()
   const [made, setMade] = useState<Secret | null>(null)
   const [codes, setCodes] = useState<string[] | null>(null)
   const [removing, setRemoving] = useState(false)
@@ -164,6 +167,7 @@ function SecondFactor() {
             say('The second factor is removed.')
           }}
         >
+          <UserName value={user.name} />
           <TextField label="Password" type="password" required autoFocus autoComplete="current-password" value={password} onInput={setPassword} />
         </FormDialog>
       )}
@@ -254,16 +258,41 @@ function Invitations() {
   )
 }
 
+/** For a user without a password, in place of what needs one. */
+function OtherWay() {
+  const { user, session } = useMe()
+  return (
+    <section class="card" aria-label="How you sign in">
+      <h2>How you sign in</h2>
+      <p>
+        {session?.method === 'header' ? 'The proxy in front of sandlot signs you in' : 'You sign in with an identity provider'}, and you
+        have no password here. Set up passkeys and a second factor there.
+      </p>
+      <p>
+        To be able to sign in with a password too, ask an operator for a link that sets a password (<code>sandlotctl user invite {user.name}</code>).
+        Then you can add passkeys and a second factor here.
+      </p>
+    </section>
+  )
+}
+
 export function Account() {
-  const { user } = useMe()
+  const { user, password } = useMe()
   return (
     <Page title={user.name}>
       <Invitations />
       <Sessions />
-      <div class="columns">
-        <Password />
-        <SecondFactor />
-      </div>
+      {password !== false ? (
+        <>
+          <Passkeys />
+          <div class="columns">
+            <Password />
+            <SecondFactor />
+          </div>
+        </>
+      ) : (
+        <OtherWay />
+      )}
     </Page>
   )
 }

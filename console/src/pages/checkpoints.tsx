@@ -52,7 +52,7 @@ export function Checkpoints() {
         }
         label="Checkpoints"
         dense
-        head={['Checkpoint', 'Of sandbox', 'Template', 'Size', 'Created', ACTIONS]}
+        head={['Checkpoint', 'Sandbox', 'Template', 'Size', 'Created', ACTIONS]}
       >
         {list.rows.map(checkpoint => (
           <tr key={checkpoint.id}>

@@ -5,6 +5,7 @@ import { api, type Schemas } from '../lib/client'
 import { useMe } from '../lib/session'
 import { Button, Note, Page, Problem, TextField, Time } from '../parts/basic'
 import { useAction } from '../parts/dialog'
+import { KeyPassword } from '../parts/key_password'
 
 type Waiting = Schemas['Device']
 
@@ -27,14 +28,7 @@ function Question(props: { waiting: Waiting; onDone: (approved: boolean) => void
       </p>
       <p>Refuse it if you did not just run “sandlot login” yourself.</p>
       <Problem error={error} />
-      <TextField
-        label="Your password"
-        type="password"
-        autoComplete="current-password"
-        value={password}
-        onInput={setPassword}
-        hint="Without your password, the program's key ends with this sign-in."
-      />
+      <KeyPassword value={password} onInput={setPassword} />
       <div class="actions">
         <Button kind="primary" busy={busy} onClick={() => answer(true)}>
           Allow the login

@@ -83,22 +83,66 @@ function takeHash(): string {
   return token
 }
 
-export function Invite() {
-  const title = 'Set your password'
-  useTitle(title)
-  const [token] = useState(takeHash)
-  if (token === '') return <NoToken title={title} />
+/** A link that shows nothing: why, and the way to the sign-in. */
+function Refused(props: { error: unknown }) {
   return (
-    <Alone title={title}>
-      <p>You are invited to sandlot. Choose a password.</p>
+    <>
+      <Problem error={props.error} />
+      <p>
+        <a href="/sandboxes" onClick={() => sessionStorage.removeItem(KEPT_LINK)}>
+          Go to the sandboxes
+        </a>
+      </p>
+    </>
+  )
+}
+
+function Welcome(props: { invite: Schemas['ShownInvite']; token: string }) {
+  const { name, teams, expires_at: end } = props.invite
+  return (
+    <>
+      <p>
+        You are invited to sandlot on {location.hostname} as the user <strong>{name}</strong>. Choose a password. The link ends <Time at={end} />.
+      </p>
+      {teams.length > 0 && (
+        <>
+          <p>Your teams:</p>
+          <ul>
+            {teams.map(({ team, role }) => (
+              <li key={team}>
+                <strong>{team}</strong>, as a{role === 'owner' ? 'n' : ''} {role}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
       <PasswordForm
         action="Set the password and sign in"
         autoFocus
         submit={async password => {
-          await acceptInvite(token, password)
+          await acceptInvite(props.token, password)
           navigate('/sandboxes', true)
         }}
-      />
+      >
+        <TextField label="Name" name="username" value={name} autoComplete="username" readOnly />
+      </PasswordForm>
+    </>
+  )
+}
+
+export function Invite() {
+  const title = 'Set your password'
+  useTitle(title)
+  const [token] = useState(takeHash)
+  const [invite, setInvite] = useState<Schemas['ShownInvite'] | null>(null)
+  const [error, setError] = useState<unknown>(null)
+  useEffect(() => {
+    if (token !== '') api.post('/v1/invites/show', { body: { token } }).then(setInvite, setError)
+  }, [])
+  if (token === '') return <NoToken title={title} />
+  return (
+    <Alone title={title}>
+      {error !== null ? <Refused error={error} /> : invite ? <Welcome invite={invite} token={token} /> : <Loading />}
     </Alone>
   )
 }
@@ -207,14 +251,7 @@ export function Join() {
   if (token === '') return <NoToken title={title} />
   return (
     <Alone title={title}>
-      <Problem error={error} />
-      {error !== null && (
-        <p>
-          <a href="/sandboxes" onClick={() => sessionStorage.removeItem(KEPT_LINK)}>
-            Go to the sandboxes
-          </a>
-        </p>
-      )}
+      {error !== null && <Refused error={error} />}
       {(!link || !asked) && error === null && <Loading />}
       {link && asked && (
         <>

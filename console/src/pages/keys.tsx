@@ -4,11 +4,11 @@ import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
 import { useMe } from '../lib/session'
 import { ACTIONS, Button, Check, Copy, Empty, Id, Page, SelectField, TextField, TimeCell } from '../parts/basic'
-import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
+import { FormDialog, SecretDialog } from '../parts/dialog'
+import { ExpiryCell, KeyPassword } from '../parts/key_password'
+import { RevokeDialog, called, type AnyKey } from '../parts/revoke_key'
 import { Rows } from '../parts/rows'
-import { SshKeys } from '../parts/ssh_keys'
-
-type Key = Schemas['Key']
+import { SshKeys, useSshKeys } from '../parts/ssh_keys'
 
 function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['CreatedKey']) => void }) {
   const { teams } = useMe()
@@ -40,7 +40,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
     >
       <TextField label="Name" name="key-name" autoFocus value={name} onInput={setName} hint="Name of the program that uses the key." />
       <SelectField
-        label="It may"
+        label="Permissions"
         value={scope}
         choices={[
           { value: 'write', text: 'Read and write' },
@@ -61,14 +61,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
         ))}
       </fieldset>
       <TextField label="Expires" type="datetime-local" value={expires} onInput={setExpires} hint="Empty: never." />
-      <TextField
-        label="Your password"
-        type="password"
-        autoComplete="current-password"
-        value={password}
-        onInput={setPassword}
-        hint="Without a date, the key ends with this sign-in."
-      />
+      <KeyPassword value={password} onInput={setPassword} />
     </FormDialog>
   )
 }
@@ -93,21 +86,24 @@ function MadeDialog(props: { made: Schemas['CreatedKey']; onClose: () => void })
   )
 }
 
-function revoke(key: Key, refresh: () => void): void {
-  ask(`Revoke ${key.name || key.id}?`, 'sandlot then refuses programs that use the key.', 'Revoke', async () => {
-    await api.delete('/v1/keys/{id}', { path: { id: key.id } })
-    say('The key is revoked.')
-    refresh()
-  })
-}
-
 export function Keys() {
   const polled = usePoll(signal => api.get('/v1/keys', { signal }), 15_000, [])
   const [making, setMaking] = useState(false)
   const [made, setMade] = useState<Schemas['CreatedKey'] | null>(null)
+  const [revoking, setRevoking] = useState<AnyKey | null>(null)
+  const polledSsh = useSshKeys()
   const keys = polled.data?.keys ?? []
+  const all = [...keys, ...(polledSsh.data?.ssh_keys ?? [])]
+  const creator = (key: AnyKey): string | null => {
+    const found = all.find(one => one.id === key.created_by)
+    return found ? called(found) : key.created_by
+  }
+  const refresh = () => {
+    polled.refresh()
+    polledSsh.refresh()
+  }
   const create = (
-    <Button kind="primary" onClick={() => setMaking(true)}>
+    <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
       New key
     </Button>
   )
@@ -121,7 +117,7 @@ export function Keys() {
           </Empty>
         }
         label="Keys"
-        head={['Name', 'Id', 'May', 'Teams', 'Last used', 'Expires', ACTIONS]}
+        head={['Name', 'Id', 'Permissions', 'Teams', 'Created by', 'Last used', 'Expires', ACTIONS]}
       >
         {keys.map(key => (
           <tr key={key.id}>
@@ -131,17 +127,28 @@ export function Keys() {
             </td>
             <td class="nowrap">{key.scopes.includes('write') ? 'read and write' : 'read'}</td>
             <td>{key.teams !== null ? key.teams.join(', ') : key.excluded_by.length ? `all but ${key.excluded_by.join(', ')}` : 'all'}</td>
+            <td>{creator(key) ?? <span class="muted">no key</span>}</td>
             <TimeCell at={key.last_used_at} none="never" />
-            <TimeCell at={key.expires_at} none="never" />
+            <ExpiryCell of={key} />
             <td class="row-actions">
-              <Button small label={`Revoke ${key.name || key.id}`} onClick={() => revoke(key, polled.refresh)}>
+              <Button small label={`Revoke ${called(key)}`} onClick={() => setRevoking(key)}>
                 Revoke
               </Button>
             </td>
           </tr>
         ))}
       </Rows>
-      <SshKeys />
+      <SshKeys polled={polledSsh} creator={creator} onRevoke={setRevoking} />
+      {revoking && (
+        <RevokeDialog
+          of={revoking}
+          onClose={() => setRevoking(null)}
+          onDone={() => {
+            setRevoking(null)
+            refresh()
+          }}
+        />
+      )}
       {making && (
         <CreateDialog
           onClose={() => setMaking(false)}

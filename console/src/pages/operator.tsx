@@ -172,7 +172,7 @@ function Standing() {
       </div>
       <Numbers
         title="Warm pool, last 15 minutes"
-        head={['Template and size', 'Creates', 'Got a warm instance', 'Wait now', 'Others got none because']}
+        head={['Template and size', 'Creates', 'Got a warm instance', 'Waiting now', 'Others got none because']}
         none="There were no creates."
         rows={shown.warm_pool.map(one => [
           `${one.template}, ${one.cpu} vCPU, ${one.memory_mb} MiB, ${one.disk_gb} GiB`,
@@ -299,7 +299,7 @@ function Doctor() {
         {report.wrong === 0 ? 'No fault found' : `${plural(report.wrong, 'thing was', 'things were')} wrong`} when{' '}
         <code>sandlotctl</code> looked, <Time at={madeAt} />.
       </p>
-      <Table label="Findings" head={['Checked', 'It is', 'Finding']}>
+      <Table label="Findings" head={['Check', 'Result', 'Finding']}>
         {findings.map((finding, index) => (
           <tr key={index}>
             <th scope="row">{finding.check}</th>

@@ -87,7 +87,7 @@ export function Teams() {
   return (
     <>
       <div class="actions before-table">
-        <Button kind="primary" onClick={() => setMaking(true)}>
+        <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
           New team
         </Button>
       </div>
@@ -173,11 +173,11 @@ export function Users() {
   return (
     <>
       <div class="actions before-table">
-        <Button kind="primary" onClick={() => setMaking(true)}>
+        <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
           New user
         </Button>
       </div>
-      <Rows of={list} none="No users yet." label="Users" head={['Name', 'State', 'Password', 'Second factor']}>
+      <Rows of={list} none="No users yet." label="Users" head={['Name', 'State', 'Password', 'Second factor', 'Passkeys']}>
         {(list.data?.items ?? []).map(user => (
           <tr key={user.id}>
             <th scope="row">{user.name}</th>
@@ -186,6 +186,7 @@ export function Users() {
             </td>
             <td>{user.password ? 'set' : 'none'}</td>
             <td>{user.second_factor ? 'on' : 'off'}</td>
+            <td>{user.passkeys}</td>
           </tr>
         ))}
       </Rows>

@@ -8,7 +8,6 @@ import { formatSpan } from '../lib/format'
 import { usePoll, type Polled } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
 import { useMayWrite } from '../lib/session'
-import { stateWord } from '../lib/states'
 import { Activity } from '../parts/activity'
 import { Button, Check, Copy, Countdown, Fact, Facts, Id, Loading, Problem, State, TextField, Time } from '../parts/basic'
 import { FormDialog, ask, say, useAction } from '../parts/dialog'
@@ -19,6 +18,7 @@ import { Life } from '../sandbox/life'
 import { MetadataEditor } from '../sandbox/metadata'
 import { Network } from '../sandbox/network'
 import { Ports } from '../sandbox/ports'
+import { Resume } from '../sandbox/resume'
 
 export type Sandbox = Schemas['Sandbox']
 export interface TabProps {
@@ -206,21 +206,35 @@ function Actions(props: { sandbox: Sandbox; polled: Polled<Sandbox> }) {
   return (
     <>
       <div class="actions">
-        {live && <Button onClick={() => setDialog('extend')}>Extend</Button>}
         {live && (
-          <Button onClick={pause} busy={busy}>
+          <Button icon="clock" onClick={() => setDialog('extend')}>
+            Extend
+          </Button>
+        )}
+        {live && (
+          <Button icon="pause" onClick={pause} busy={busy}>
             Pause
           </Button>
         )}
         {stopped && (
-          <Button kind="primary" onClick={resume} busy={busy}>
+          <Button kind="primary" icon="play" onClick={resume} busy={busy}>
             Resume
           </Button>
         )}
-        {(live || stopped) && <Button onClick={() => setDialog('checkpoint')}>Checkpoint</Button>}
-        {(live || stopped) && <Button onClick={() => setDialog('fork')}>Fork</Button>}
-        <Button onClick={() => setDialog('rename')}>Rename</Button>
-        <Button kind="danger" onClick={remove}>
+        {(live || stopped) && (
+          <Button icon="mark" onClick={() => setDialog('checkpoint')}>
+            Checkpoint
+          </Button>
+        )}
+        {(live || stopped) && (
+          <Button icon="branch" onClick={() => setDialog('fork')}>
+            Fork
+          </Button>
+        )}
+        <Button icon="pencil" onClick={() => setDialog('rename')}>
+          Rename
+        </Button>
+        <Button kind="danger" icon="trash" onClick={remove}>
           Delete
         </Button>
       </div>
@@ -238,7 +252,7 @@ function Deadline(props: { sandbox: Sandbox }) {
   if (sandbox.state === 'stopped') {
     return sandbox.cleanup_at ? (
       <>
-        removed <Time at={sandbox.cleanup_at} />
+        deleted <Time at={sandbox.cleanup_at} />
       </>
     ) : (
       <>none during a pause</>
@@ -247,7 +261,7 @@ function Deadline(props: { sandbox: Sandbox }) {
   if (!sandbox.deadline) return <>none</>
   return (
     <>
-      {sandbox.lifecycle.on_timeout === 'pause' ? 'pauses in ' : 'removed in '}
+      {sandbox.lifecycle.on_timeout === 'pause' ? 'pauses in ' : 'deleted in '}
       <Countdown to={sandbox.deadline} past="a moment" />
     </>
   )
@@ -279,7 +293,7 @@ function Overview(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: S
           <Fact name="Isolation">{sandbox.isolation === 'vm' ? 'virtual machine' : 'container'}</Fact>
           <Fact name="Timeout">{formatSpan(sandbox.timeout)}</Fact>
           <Fact name="At the deadline">
-            {sandbox.lifecycle.on_timeout === 'pause' ? 'paused' : 'removed'}
+            {sandbox.lifecycle.on_timeout === 'pause' ? 'paused' : 'deleted'}
             {sandbox.lifecycle.auto_resume && ', resumed at a request'}
           </Fact>
           {sandbox.lifecycle.idle_timeout && (
@@ -297,7 +311,7 @@ function Overview(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: S
           <Fact name="Changed">
             <Time at={sandbox.updated_at} />
           </Fact>
-          {sandbox.reason && <Fact name="Reason of the stop">{REASONS[sandbox.reason]}</Fact>}
+          {sandbox.reason && <Fact name="Reason of the pause">{REASONS[sandbox.reason]}</Fact>}
           {sandbox.resumed_from && <Fact name="Last resumed from">{sandbox.resumed_from}</Fact>}
           {sandbox.silent_since && (
             <Fact name="Agent silent since">
@@ -339,11 +353,7 @@ function Inside(props: { sandbox: Sandbox; mayWrite: boolean; tab: string; visit
   const propsOf = (name: string): TabProps => ({ sandbox, mayWrite: props.mayWrite, shown: tab === name })
   return (
     <>
-      {away && (
-        <p class="note">
-          The sandbox is {stateWord(sandbox.state)}. Resume it to see what is inside.
-        </p>
-      )}
+      {away && <Resume sandbox={sandbox} words="Resume it to open this tab." />}
       {props.mayWrite && visited.has('terminal') && (
         <div hidden={tab !== 'terminal'}>
           <Terminals {...propsOf('terminal')} />
@@ -367,9 +377,11 @@ export function SandboxPage(props: { parts: Record<string, string> }) {
   const id = props.parts['id'] ?? ''
   const tab = props.parts['tab'] ?? ''
   const [visited] = useState(() => new Set<string>())
-  visited.add(tab)
   const polled = usePoll<Sandbox>(signal => api.get('/v1/sandboxes/{id}', { path: { id }, signal }), LIVE_MS, [id])
   const sandbox = polled.data
+  // A hidden list of files would wake a paused sandbox.
+  if (tab !== 'files' || (sandbox && isRunning(sandbox))) visited.add(tab)
+  else if (sandbox) visited.delete(tab)
   const mayWrite = useMayWrite(sandbox?.team)
   const wayTo = (name: string): string => `/sandboxes/${id}${name === '' ? '' : `/${name}`}`
   const tabs = TABS.filter(([name]) => mayWrite || !INSIDE.has(name))

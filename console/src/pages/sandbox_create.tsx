@@ -5,10 +5,10 @@ import { messageOf } from '../lib/errors'
 import { formatSpan } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import { navigate, usePlace } from '../lib/router'
-import { useTeam } from '../lib/session'
+import { useMayWrite, useTeam } from '../lib/session'
 import { curlOf } from '../sandbox/curl'
 import { PolicyFields, entriesOf, fieldOf, withLine, type Policy } from '../sandbox/policy'
-import { Bar, Button, Check, Copy, Loading, Page, Problem, SelectField, TextField, type Choice } from '../parts/basic'
+import { Bar, Button, Check, Copy, Loading, Note, Page, Problem, SelectField, TextField, type Choice } from '../parts/basic'
 import { useAction, useRefusedForm } from '../parts/dialog'
 import { Pairs, pairsOf, type Pair } from '../parts/pairs'
 
@@ -232,6 +232,7 @@ function SizeFields(props: { form: Form; set: (part: Partial<Form>) => void; lim
 
 export function SandboxCreate() {
   const team = useTeam()
+  const mayWrite = useMayWrite()
   const wanted = usePlace().searchParams.get('from') ?? ''
   const [form, setForm] = useState<Form>({ ...FIRST, source: wanted })
   const limits = usePoll(signal => api.get('/v1/sandbox_limits', { query: { team: team.slug }, signal }), null, [team.slug])
@@ -271,6 +272,12 @@ export function SandboxCreate() {
       navigate(`/sandboxes/${made.id}`)
     })
   }
+  if (!mayWrite)
+    return (
+      <Page title="New sandbox">
+        <Note>Viewers cannot create sandboxes.</Note>
+      </Page>
+    )
   if (limits.loading) return <Loading />
   return (
     <Page title="New sandbox">

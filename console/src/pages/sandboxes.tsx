@@ -10,6 +10,7 @@ import { useList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
 import { Button, Check, Countdown, Empty, Named, Page, State, Time, TimeCell, type SortHead } from '../parts/basic'
 import { ask } from '../parts/dialog'
+import { Icon, type IconName } from '../parts/icon'
 import { Rows } from '../parts/rows'
 
 type Sandbox = Schemas['Sandbox']
@@ -100,7 +101,7 @@ function Ends(props: { sandbox: Sandbox }) {
   if (sandbox.state === 'stopped') {
     return sandbox.cleanup_at ? (
       <span>
-        removed <Time at={sandbox.cleanup_at} />
+        deleted <Time at={sandbox.cleanup_at} />
       </span>
     ) : (
       <span class="muted">kept</span>
@@ -109,7 +110,7 @@ function Ends(props: { sandbox: Sandbox }) {
   if (!sandbox.deadline) return <span class="muted">–</span>
   return (
     <span>
-      {sandbox.lifecycle.on_timeout === 'pause' ? 'pauses in ' : 'ends in '}
+      {sandbox.lifecycle.on_timeout === 'pause' ? 'pauses in ' : 'deleted in '}
       <Countdown to={sandbox.deadline} past="a moment" />
     </span>
   )
@@ -119,6 +120,7 @@ const nameOf = (sandbox: Sandbox): string => sandbox.name ?? sandbox.id
 
 interface Act {
   words: string
+  icon: IconName
   danger: boolean
   /** Which of the chosen it is for. */
   fits: (sandbox: Sandbox) => boolean
@@ -128,17 +130,19 @@ interface Act {
 const ACTS: Act[] = [
   {
     words: 'Pause',
+    icon: 'pause',
     danger: false,
     fits: sandbox => sandbox.state === 'ready',
     run: id => api.post('/v1/sandboxes/{id}/pause', { path: { id }, body: {} }),
   },
   {
     words: 'Resume',
+    icon: 'play',
     danger: false,
     fits: sandbox => sandbox.state === 'stopped',
     run: id => api.post('/v1/sandboxes/{id}/resume', { path: { id }, body: {} }),
   },
-  { words: 'Delete', danger: true, fits: () => true, run: id => api.delete('/v1/sandboxes/{id}', { path: { id } }) },
+  { words: 'Delete', icon: 'trash', danger: true, fits: () => true, run: id => api.delete('/v1/sandboxes/{id}', { path: { id } }) },
 ]
 
 /** Acts on one after the other, so that many sandboxes of one click take no more of the service than one. */
@@ -177,7 +181,7 @@ function Chosen(props: { sandboxes: Sandbox[]; clear: () => void; refresh: () =>
         const fitting = sandboxes.filter(act.fits)
         return (
           fitting.length > 0 && (
-            <Button key={act.words} small kind={act.danger ? 'danger' : 'plain'} onClick={() => start(act, fitting)}>
+            <Button key={act.words} small icon={act.icon} kind={act.danger ? 'danger' : 'plain'} onClick={() => start(act, fitting)}>
               {act.words} {fitting.length}
             </Button>
           )
@@ -345,6 +349,7 @@ export function SandboxList() {
   const filtered = state !== '' || text.trim() !== ''
   const create = mayWrite && (
     <a class="btn primary" href="/sandboxes/new">
+      <Icon name="plus" />
       New sandbox
     </a>
   )

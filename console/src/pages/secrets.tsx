@@ -51,7 +51,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
           path: { name },
           body: {
             team: props.team,
-            ...(change.kind === 'hosts' ? {} : { value }),
+            ...(value ? { value } : {}),
             ...(change.kind === 'value' ? {} : { hosts: list }),
           },
         })
@@ -72,19 +72,21 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
           hint="Letters, digits, hyphens and underscores. Egress rules have this name."
         />
       )}
-      {change.kind !== 'hosts' && (
-        <TextField
-          label="Value"
-          type="password"
-          autoComplete="off"
-          required
-          autoFocus={known !== null}
-          maxLength={4096}
-          value={value}
-          onInput={setValue}
-          hint="sandlot never shows it again, and no sandbox gets a copy."
-        />
-      )}
+      <TextField
+        label="Value"
+        type="password"
+        autoComplete="off"
+        required={change.kind !== 'hosts'}
+        autoFocus={change.kind === 'value'}
+        maxLength={4096}
+        value={value}
+        onInput={setValue}
+        hint={
+          change.kind === 'hosts'
+            ? 'To add a host, give the value again. To remove hosts, leave it empty.'
+            : 'sandlot never shows it again, and no sandbox gets a copy.'
+        }
+      />
       {change.kind !== 'value' && <HostsField value={hosts} onInput={setHosts} />}
     </FormDialog>
   )
@@ -144,7 +146,7 @@ export function Secrets() {
   const polled = usePoll(signal => api.get('/v1/secrets', { query: { team: team.slug }, signal }), 8000, [team.slug])
   const secrets = polled.data?.secrets ?? []
   const create = mayWrite && (
-    <Button kind="primary" onClick={() => setChange({ kind: 'new' })}>
+    <Button kind="primary" icon="plus" onClick={() => setChange({ kind: 'new' })}>
       New secret
     </Button>
   )

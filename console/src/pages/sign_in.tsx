@@ -4,6 +4,7 @@ import { ApiError } from '../lib/errors'
 import { formatSpan } from '../lib/format'
 import { ownPath, returnPath, useTitle } from '../lib/router'
 import { api, type Schemas } from '../lib/client'
+import { hasPasskeys, signInByPasskey } from '../lib/passkeys'
 import { signIn, signInByProxy } from '../lib/session'
 import { Button, Note, Problem, TextField } from '../parts/basic'
 import { useAction } from '../parts/dialog'
@@ -93,6 +94,13 @@ export function SignIn(props: { ended: boolean; left: boolean }) {
             Sign in
           </Button>
         </form>
+      )}
+      {ways?.password && hasPasskeys && (
+        <p>
+          <Button busy={busy} onClick={() => void run(signInByPasskey)}>
+            Sign in with a passkey
+          </Button>
+        </p>
       )}
       {ways?.oidc && (
         <p>

@@ -7,6 +7,7 @@ import { loadMe, useMe, useTeam, type Role } from '../lib/session'
 import { Activity } from '../parts/activity'
 import { ACTIONS, Button, Copy, Fact, Facts, Id, Loading, Page, Problem, SelectField, Table, TextField, TimeCell, type Choice } from '../parts/basic'
 import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
+import { ExpiryCell } from '../parts/key_password'
 import { Rows } from '../parts/rows'
 
 type Member = Schemas['Member']
@@ -98,7 +99,7 @@ function Links(props: { team: string; links: Schemas['TeamLink'][]; refresh: () 
   return (
     <section class="card" aria-label="Links">
       <h2>Links</h2>
-      <Table label="Links" head={['Link', 'Role', 'Uses left', 'Made by', 'Expires', ACTIONS]}>
+      <Table label="Links" head={['Link', 'Role', 'Uses left', 'Created by', 'Expires', ACTIONS]}>
         {props.links.map(one => (
           <tr key={one.id}>
             <th scope="row">
@@ -145,7 +146,7 @@ function TeamKeys(props: { team: string }) {
         of={polled}
         none="There is no such key."
         label="Keys that reach this team"
-        head={['Name', 'Of', 'May', 'Kind', 'Last used', 'Expires', ACTIONS]}
+        head={['Name', 'User', 'Permissions', 'Kind', 'Last used', 'Expires', ACTIONS]}
       >
         {keys.map(key => (
           <tr key={key.id}>
@@ -156,7 +157,7 @@ function TeamKeys(props: { team: string }) {
               {key.kind === 'ssh' ? 'SSH' : 'API'}, {key.all_teams ? 'every team' : 'named teams'}
             </td>
             <TimeCell at={key.last_used_at} none="never" />
-            <TimeCell at={key.expires_at} none="never" />
+            <ExpiryCell of={key} />
             <td class="row-actions">
               <Button
                 small
@@ -296,8 +297,10 @@ export function Team() {
   )
   const invite = owner && !team.personal && (
     <>
-      <Button onClick={() => setLinking(true)}>Invite by a link</Button>
-      <Button kind="primary" onClick={() => setInviting(true)}>
+      <Button icon="link" onClick={() => setLinking(true)}>
+        Invite by a link
+      </Button>
+      <Button kind="primary" icon="plus" onClick={() => setInviting(true)}>
         Invite somebody
       </Button>
     </>

@@ -55,7 +55,7 @@ function SourceFields(props: { team: string; source: Source; onChange: (source: 
     <>
       <Problem error={checkpoints.error} />
       <SelectField
-        label="Made from"
+        label="Source"
         value={source.kind}
         choices={Object.entries(KINDS).map(([value, text]) => ({ value, text }))}
         onChange={kind => set({ kind: kind as Source['kind'], value: '' })}
@@ -115,7 +115,7 @@ export function Templates() {
   const polled = usePoll(signal => api.get('/v1/templates', { query: { team: team.slug }, signal }), 10_000, [team.slug])
   const templates = polled.data?.templates ?? []
   const create = mayWrite && (
-    <Button kind="primary" onClick={() => setMaking(true)}>
+    <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
       New template
     </Button>
   )
@@ -286,8 +286,8 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
         </div>
         {mayWrite && (
           <div class="actions">
-            <Button onClick={() => setMaking(true)}>New version</Button>
-            <Button kind="danger" onClick={remove}>
+            <Button icon="plus" onClick={() => setMaking(true)}>New version</Button>
+            <Button kind="danger" icon="trash" onClick={remove}>
               Delete
             </Button>
           </div>

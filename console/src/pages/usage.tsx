@@ -87,7 +87,7 @@ function Sums(props: { usage: Usage; prices: Limits['prices'] }) {
     ['Storage', `${formatShort(storage)} GiB months`, priced(storage, prices.storage_gb_month, prices.currency)],
   ]
   return (
-    <Table label="Usage of" head={['Of', 'Used', 'At list price']}>
+    <Table label="Usage of" head={['Resource', 'Used', 'At list price']}>
       {rows.map(([name, used, price]) => (
         <tr key={name}>
           <th scope="row">{name}</th>
@@ -153,7 +153,7 @@ function Parts(props: { by: 'day' | 'sandbox'; parts: UsagePart[]; prices: Limit
       label={by === 'day' ? 'By day' : 'By sandbox'}
       dense
       head={[
-        by === 'day' ? 'Day (UTC)' : 'Of',
+        by === 'day' ? 'Day (UTC)' : 'Object',
         'Running for',
         'vCPU hours',
         'GiB hours',

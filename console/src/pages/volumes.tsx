@@ -34,7 +34,7 @@ function CreateDialog(props: { team: string; onClose: () => void; onMade: (volum
         autoFocus
         value={name}
         onInput={setName}
-        hint="Lower-case letters, digits and hyphens. Sandboxes mount the volume by this name."
+        hint="Lower-case letters, digits, underscores and hyphens. Sandboxes mount the volume by this name."
       />
     </FormDialog>
   )
@@ -76,7 +76,7 @@ export function Volumes() {
     [team.slug],
   )
   const create = mayWrite && (
-    <Button kind="primary" onClick={() => setMaking(true)}>
+    <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
       New volume
     </Button>
   )
@@ -152,7 +152,7 @@ export function VolumePage(props: { parts: Record<string, string> }) {
         </div>
         {may && (
           <div class="actions">
-            <Button kind="danger" onClick={() => remove(volume, () => navigate('/volumes'))}>
+            <Button kind="danger" icon="trash" onClick={() => remove(volume, () => navigate('/volumes'))}>
               Delete
             </Button>
           </div>

@@ -96,6 +96,13 @@ function WebhookRow(props: { webhook: Webhook; mayWrite: boolean; refresh: () =>
       .catch((error: unknown) => say(messageOf(error), true))
       .finally(refresh)
   }
+  const resend = (): void => {
+    api
+      .post('/v1/webhooks/{id}/resend', { path })
+      .then(({ resent, left }) => say(`Messages that are sent again: ${resent}.${left > 0 ? ` Repeat this later for ${left} more.` : ''}`))
+      .catch((error: unknown) => say(messageOf(error), true))
+      .finally(refresh)
+  }
   const rotate = (): void =>
     ask('Create a new secret?', 'For a day, sandlot also signs with the old secret, so that your server can change to the new one.', 'Create', async () => {
       props.show((await api.post('/v1/webhooks/{id}/rotate', { path })).secret)
@@ -129,6 +136,11 @@ function WebhookRow(props: { webhook: Webhook; mayWrite: boolean; refresh: () =>
             <Button small label={`Send a test to ${webhook.url}`} onClick={test}>
               Test
             </Button>
+            {webhook.failed_at !== null && (
+              <Button small label={`Send the failed messages to ${webhook.url} again`} onClick={resend}>
+                Resend
+              </Button>
+            )}
             <Button small label={`New secret of ${webhook.url}`} onClick={rotate}>
               New secret
             </Button>
@@ -157,7 +169,7 @@ export function Webhooks() {
     [team.slug],
   )
   const create = mayWrite && (
-    <Button kind="primary" onClick={() => setMaking(true)}>
+    <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
       New webhook
     </Button>
   )

@@ -36,9 +36,9 @@ interface Filter {
 }
 
 const FIELDS: [keyof Filter, string, string, string][] = [
-  ['action', 'What', 'search', 'sandbox.create'],
-  ['resource', 'To', 'search', 'Id, slug or member'],
-  ['actor', 'Who', 'search', 'User or id of a key'],
+  ['action', 'Action', 'search', 'sandbox.create'],
+  ['resource', 'Object', 'search', 'Id, slug or member'],
+  ['actor', 'By', 'search', 'User or id of a key'],
   ['since', 'Since', 'date', ''],
 ]
 
@@ -88,8 +88,10 @@ function Search(props: { team: string; filter: Filter; onSearch: (filter: Filter
             <input name={name} type={type} placeholder={placeholder} spellcheck={false} autoComplete="off" />
           </label>
         ))}
-        <Button type="submit">Search</Button>
-        <Button busy={busy} onClick={() => void run(() => saveAll(props.team, props.filter))}>
+        <Button type="submit" icon="search">
+          Search
+        </Button>
+        <Button icon="down" busy={busy} onClick={() => void run(() => saveAll(props.team, props.filter))}>
           Export
         </Button>
       </form>
@@ -119,7 +121,7 @@ export function Activity(props: { team: string; resource?: string }) {
         of={list}
         none={Object.keys(filter).length > 0 && !resource ? 'No entry matches.' : 'There is no activity yet.'}
         label="Activity"
-        head={['When', 'What', ...(!resource ? ['To'] : []), 'Who', 'From', 'Result']}
+        head={['Time', 'Action', ...(!resource ? ['Object'] : []), 'By', 'Address', 'Result']}
       >
         {oneRowAnAct(list.rows).map(entry => (
           <tr key={entry.id}>

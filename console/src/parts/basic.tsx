@@ -6,6 +6,7 @@ import { formatExact, formatSpan, formatTime } from '../lib/format'
 import { useNow } from '../lib/poll'
 import { useTitle } from '../lib/router'
 import { stateWord } from '../lib/states'
+import { Icon, type IconName } from './icon'
 
 export function Page(props: { title: string; actions?: ComponentChildren; children: ComponentChildren }) {
   useTitle(props.title)
@@ -28,6 +29,7 @@ interface ButtonProps {
   type?: 'button' | 'submit'
   title?: string
   label?: string
+  icon?: IconName
   onClick?: () => void
   children: ComponentChildren
 }
@@ -44,6 +46,7 @@ export function Button(props: ButtonProps) {
       aria-label={props.label}
       onClick={props.onClick}
     >
+      {props.icon && <Icon name={props.icon} />}
       {props.children}
     </button>
   )
@@ -203,7 +206,7 @@ export function Field(props: FieldProps) {
 interface TextProps {
   label: string
   value: string
-  onInput: (value: string) => void
+  onInput?: (value: string) => void
   type?: 'text' | 'password' | 'number' | 'datetime-local' | 'search'
   hint?: ComponentChildren
   error?: string | null | undefined
@@ -219,6 +222,7 @@ interface TextProps {
   mono?: boolean
   maxLength?: number
   disabled?: boolean
+  readOnly?: boolean
 }
 
 export function TextField(props: TextProps) {
@@ -246,11 +250,17 @@ export function TextField(props: TextProps) {
           step={props.step}
           maxLength={props.maxLength}
           disabled={props.disabled}
-          onInput={event => props.onInput(event.currentTarget.value)}
+          readOnly={props.readOnly}
+          onInput={event => props.onInput?.(event.currentTarget.value)}
         />
       )}
     </Field>
   )
+}
+
+/** For password managers: whose password a form has that shows no name. */
+export function UserName(props: { value: string }) {
+  return <input type="text" name="username" autoComplete="username" value={props.value} readOnly hidden />
 }
 
 export function AreaField(props: {

@@ -4,7 +4,9 @@ import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
 import { ACTIONS, AreaField, Button, TextField, TimeCell } from './basic'
-import { FormDialog, ask, say } from './dialog'
+import { FormDialog } from './dialog'
+import { ExpiryCell, KeyPassword } from './key_password'
+import { called } from './revoke_key'
 import { Rows } from './rows'
 
 type SshKey = Schemas['SshKey']
@@ -12,13 +14,14 @@ type SshKey = Schemas['SshKey']
 function AddDialog(props: { onClose: () => void; onDone: () => void }) {
   const [line, setLine] = useState('')
   const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
   return (
     <FormDialog
       title="New SSH key"
       action="Add"
       onClose={props.onClose}
       submit={async () => {
-        await api.post('/v1/ssh_keys', { body: { public_key: line.trim(), ...(name ? { name } : {}) } })
+        await api.post('/v1/ssh_keys', { body: { public_key: line.trim(), ...(name ? { name } : {}), ...(password ? { password } : {}) } })
         props.onDone()
         props.onClose()
       }}
@@ -34,27 +37,26 @@ function AddDialog(props: { onClose: () => void; onDone: () => void }) {
         }
       />
       <TextField label="Name" value={name} onInput={setName} maxLength={64} hint="The computer that has the private key." />
+      <KeyPassword value={password} onInput={setPassword} />
     </FormDialog>
   )
 }
 
-function revoke(key: SshKey, refresh: () => void): void {
-  ask(`Revoke ${key.name || key.fingerprint}?`, 'Its open shells end within a minute.', 'Revoke', async () => {
-    await api.delete('/v1/ssh_keys/{id}', { path: { id: key.id } })
-    say('The SSH key is revoked.')
-    refresh()
-  })
-}
+export const useSshKeys = () => usePoll(signal => api.get('/v1/ssh_keys', { signal }), 15_000, [])
 
-export function SshKeys() {
-  const polled = usePoll(signal => api.get('/v1/ssh_keys', { signal }), 15_000, [])
+export function SshKeys(props: {
+  polled: ReturnType<typeof useSshKeys>
+  creator: (key: SshKey) => string | null
+  onRevoke: (key: SshKey) => void
+}) {
+  const { polled, creator } = props
   const [adding, setAdding] = useState(false)
   const keys = polled.data?.ssh_keys ?? []
   return (
     <section class="card" aria-label="SSH keys">
       <div class="card-head">
         <h2>SSH keys</h2>
-        <Button small onClick={() => setAdding(true)}>
+        <Button small icon="plus" onClick={() => setAdding(true)}>
           New SSH key
         </Button>
       </div>
@@ -62,7 +64,7 @@ export function SshKeys() {
         of={polled}
         none="None. With an SSH key, you can enter and create sandboxes by ssh."
         label="SSH keys"
-        head={['Name', 'Fingerprint', 'Last used', 'Expires', ACTIONS]}
+        head={['Name', 'Fingerprint', 'Created by', 'Last used', 'Expires', ACTIONS]}
       >
         {keys.map(key => (
           <tr key={key.id}>
@@ -70,10 +72,11 @@ export function SshKeys() {
             <td>
               <code class="long">{key.fingerprint}</code>
             </td>
+            <td>{creator(key) ?? <span class="muted">no key</span>}</td>
             <TimeCell at={key.last_used_at} none="never" />
-            <TimeCell at={key.expires_at} none="never" />
+            <ExpiryCell of={key} />
             <td class="row-actions">
-              <Button small label={`Revoke ${key.name || key.fingerprint}`} onClick={() => revoke(key, polled.refresh)}>
+              <Button small label={`Revoke ${called(key)}`} onClick={() => props.onRevoke(key)}>
                 Revoke
               </Button>
             </td>

@@ -3,6 +3,7 @@
 import { api, type Schemas } from '../lib/client'
 import { formatBytes, formatShort } from '../lib/format'
 import { usePoll } from '../lib/poll'
+import { Icon } from '../parts/icon'
 
 type Sandbox = Schemas['Sandbox']
 type Point = Schemas['MetricsPoint']
@@ -53,6 +54,7 @@ export function Life(props: { sandbox: Sandbox; mayWrite: boolean }) {
         <h2>CPU, last 15 minutes</h2>
         {props.mayWrite && running && (
           <a class="btn small" href={`/sandboxes/${sandbox.id}/terminal`}>
+            <Icon name="terminal" />
             Open a terminal
           </a>
         )}

@@ -61,7 +61,7 @@ export function Logs(props: TabProps) {
     <section class="card" aria-label="Logs">
       <div class="card-head">
         <h2>Logs</h2>
-        <Button small disabled={shown.length === 0} onClick={download}>
+        <Button small icon="down" disabled={shown.length === 0} onClick={download}>
           Download
         </Button>
       </div>

@@ -113,7 +113,7 @@ function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; a
         }
         label="Denials"
         dense
-        head={['Target', 'Kind', 'Times', 'Last', ACTIONS]}
+        head={['Target', 'Kind', 'Count', 'Last', ACTIONS]}
       >
         {denials.map(denial => {
           const entry = entryFor(denial)

@@ -95,7 +95,11 @@ export function Ports(props: TabProps) {
       polled.refresh()
     })
   const ports = polled.data?.ports ?? []
-  const add = mayWrite && ready && <Button onClick={() => setAdding(true)}>Expose a port</Button>
+  const add = mayWrite && ready && (
+    <Button icon="plus" onClick={() => setAdding(true)}>
+      Expose a port
+    </Button>
+  )
   return (
     <section class="card" aria-label="Ports">
       <div class="card-head">

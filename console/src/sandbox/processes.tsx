@@ -139,7 +139,7 @@ function AllTable(props: { sandbox: string }) {
     <section class="card" aria-label="All processes">
       <div class="card-head">
         <h2>All processes</h2>
-        <Button small onClick={polled.refresh}>
+        <Button small icon="refresh" onClick={polled.refresh}>
           Refresh
         </Button>
       </div>

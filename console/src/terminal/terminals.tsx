@@ -3,15 +3,13 @@
 // those that another page has left running are found again.
 import '@xterm/xterm/css/xterm.css'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api } from '../lib/client'
 import { rpc } from '../lib/dataplane'
 import { triedAgain } from '../lib/errors'
-import { stateWord } from '../lib/states'
 import { useStore } from '../lib/store'
 import { shownTheme } from '../lib/theme'
 import type { TabProps } from '../pages/sandbox'
-import { Button, Empty, Problem, State } from '../parts/basic'
-import { useAction } from '../parts/dialog'
+import { Button, Problem, State } from '../parts/basic'
+import { Resume } from '../sandbox/resume'
 import { TAG, TerminalSession, type Status } from './session'
 
 interface Found {
@@ -48,28 +46,6 @@ function TerminalTab(props: { session: TerminalSession; number: number; current:
         ×
       </button>
     </li>
-  )
-}
-
-/** The way out of a pause: terminals that are open connect again when the sandbox runs. */
-function Resume(props: { sandbox: TabProps['sandbox']; none: boolean }) {
-  const { sandbox } = props
-  const { busy, error, run } = useAction()
-  const resume = (): void =>
-    void run(async () => {
-      await api.post('/v1/sandboxes/{id}/resume', { path: { id: sandbox.id }, body: {} })
-    })
-  const paused = sandbox.state === 'stopped'
-  return (
-    <Empty title={`The sandbox is ${stateWord(sandbox.state)}`}>
-      {paused && <p>{props.none ? 'Resume it to open a terminal.' : 'Its terminals then connect again.'}</p>}
-      <Problem error={error} />
-      {paused && (
-        <Button kind="primary" busy={busy} onClick={resume}>
-          Resume the sandbox
-        </Button>
-      )}
-    </Empty>
   )
 }
 
@@ -160,7 +136,7 @@ export function Terminals(props: TabProps) {
             />
           ))}
         </ul>
-        <Button small disabled={!running} onClick={() => add(null, freeTag(all.current))}>
+        <Button small icon="plus" disabled={!running} onClick={() => add(null, freeTag(all.current))}>
           New terminal
         </Button>
       </div>
@@ -174,7 +150,12 @@ export function Terminals(props: TabProps) {
           onLeave={() => list.current?.querySelector<HTMLButtonElement>('.current button')?.focus()}
         />
       ))}
-      {!running && <Resume sandbox={sandbox} none={sessions.length === 0} />}
+      {!running && (
+        <Resume
+          sandbox={sandbox}
+          words={sessions.length === 0 ? 'Resume it to open a terminal.' : 'Its terminals then connect again.'}
+        />
+      )}
       <p class="hint">F6 leaves the terminal. Select to copy with Ctrl+C; Ctrl+V pastes.</p>
     </section>
   )

@@ -8,6 +8,7 @@ namespace Sandlot\File;
 
 use Psr\Http\Message\StreamInterface;
 use Sandlot\Exception\AgentException;
+use Sandlot\Exception\LocalFileException;
 use Sandlot\Exception\StreamCutException;
 use Sandlot\Http\DataPlane;
 use Sandlot\Http\EnvelopeStream;
@@ -43,16 +44,18 @@ final class Files
     public function download(string $path, string $localPath): void
     {
         $part = "{$localPath}.part";
-        $file = fopen($part, 'w') ?: throw new \RuntimeException("{$part} cannot be written.");
+        $file = @fopen($part, 'w') ?: throw new LocalFileException("{$part} cannot be written.");
         try {
             $body = $this->open($path);
             while (!$body->eof()) {
                 $piece = $body->read(1 << 16);
-                if (fwrite($file, $piece) !== strlen($piece)) {
-                    throw new \RuntimeException("{$part} cannot be written to its end.");
+                if (@fwrite($file, $piece) !== strlen($piece)) {
+                    throw new LocalFileException("{$part} cannot be written to its end.");
                 }
             }
-            rename($part, $localPath);
+            if (!@rename($part, $localPath)) {
+                throw new LocalFileException("{$localPath} cannot be written.");
+            }
         } finally {
             fclose($file);
             if (is_file($part)) {
@@ -75,7 +78,7 @@ final class Files
     /** A file of this machine. */
     public function upload(string $localPath, string $path): string
     {
-        $file = @fopen($localPath, 'r') ?: throw new \RuntimeException("{$localPath} cannot be read.");
+        $file = @fopen($localPath, 'r') ?: throw new LocalFileException("{$localPath} cannot be read.");
         try {
             return $this->write($path, $file);
         } finally {

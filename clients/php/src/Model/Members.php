@@ -22,11 +22,11 @@ final class Members
     /**
      * An array without entries is a list to JSON.
      *
-     * @param array<string, mixed>|null $values
+     * @param array<string, mixed>|Explicit|null $values
      */
-    public static function map(?array $values): ?object
+    public static function map(array|Explicit|null $values): ?object
     {
-        return $values === null ? null : (object) $values;
+        return is_array($values) ? (object) $values : $values;
     }
 
     public static function time(?\DateTimeInterface $time): ?string
