@@ -426,6 +426,16 @@ def check_names(sources):
             yield source.path, line, f"{name} is bound nowhere"
 
 
+def check_modules(sources):
+    """each module below tests/api has a base name of its own, by which pytest imports it"""
+    paths = {}
+    for source in sources:
+        if re.match(r"tests/api/(?!lib/guest/).*\.py$", source.path):
+            other = paths.setdefault(os.path.basename(source.path), source.path)
+            if other != source.path and os.path.basename(other) not in ("__init__.py", "conftest.py"):
+                yield source.path, 1, f"{other} has the same base name"
+
+
 def check_packed(sources):
     """each header of the programs and each page is named in a Makefile, or the tarball lacks it"""
     makefiles = [source for source in sources if source.path.endswith(("Makefile.am", "Makefile.inc"))]
@@ -499,7 +509,7 @@ def check_openapi(_sources):
 
 
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_insides, check_sql, check_versions, check_curl,
-          check_hand, check_text, check_names, check_packed, check_linked, check_read_by_setup, check_prose,
+          check_hand, check_text, check_names, check_modules, check_packed, check_linked, check_read_by_setup, check_prose,
           check_prose_examples, check_openapi, check_reference, check_pictures]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",

@@ -16,15 +16,22 @@ database_answers()
     database_client -e 'SELECT 1'
 }
 
+# Servers of several stacks delete each other's temporary tables in a shared folder.
+database_make_tmp()
+{
+    install -d -m 700 -o "$DATABASE_USER" -g "$DATABASE_USER" "$MYSQL_DIR.tmp"
+}
+
 mariadb_write_config()
 {
+    database_make_tmp
     write_file 644 root:root "$ETC_DIR/mariadb.cnf" <<END
 [mariadbd]
 user                    = $DATABASE_USER
 datadir                 = $MYSQL_DIR
 socket                  = $RUN_DIR/database/mysqld.sock
 pid-file                = $RUN_DIR/database/mysqld.pid
-tmpdir                  = /tmp
+tmpdir                  = $MYSQL_DIR.tmp
 skip-networking
 skip-name-resolve
 character-set-server    = utf8mb4
@@ -40,7 +47,8 @@ mariadb_make_files()
 {
     # The one-off server of the installation needs no durability. --force: a machine may not
     # be able to look up its own name, and no account here is bound to one.
-    mariadb-install-db --no-defaults --force --user="$DATABASE_USER" --datadir="$MYSQL_DIR" \
+    database_make_tmp
+    mariadb-install-db --no-defaults --force --user="$DATABASE_USER" --datadir="$MYSQL_DIR" --tmpdir="$MYSQL_DIR.tmp" \
         --auth-root-authentication-method=socket --skip-test-db --skip-name-resolve \
         --innodb-flush-log-at-trx-commit=0 --innodb-log-file-size=48M ||
         die "mariadb-install-db could not make the database's files"

@@ -359,7 +359,7 @@ installed_up()
     step "default template's image" template_import
     step "nginx" installed_nginx
     step "programs" installed_programs
-    step "runtime host" installed_host
+    step "host" installed_host
     step "package registries" accounts_registries
     step "template \"$TEMPLATE\"" accounts_template
     step "doctor" installed_doctor

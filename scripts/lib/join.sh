@@ -46,15 +46,15 @@ join_unreached()
         "\"sandlotctl host token\", and run this again"
 }
 
-# join_ask [OFFER]: shows the token; the answer is in JOIN_DIR/answer, and this machine's address towards
+# join_ask [OFFER]: shows the token, and the architecture of this machine; the answer is in JOIN_DIR/answer, and this machine's address towards
 # the front in JOIN_LOCAL. Secrets are no arguments of any program.
 join_ask()
 {
     local status=0 said code
 
     (umask 077 && : >"$JOIN_DIR/answer.new")
-    said=$(JOIN_SECRET=$JOIN_SECRET JOIN_OFFER=${1:-null} jq -cn --rawfile machine "$JOIN_DIR/machine" \
-        '{token: env.JOIN_SECRET, machine: $machine} + (env.JOIN_OFFER | fromjson | if . then {offer: .} else {} end)' |
+    said=$(JOIN_SECRET=$JOIN_SECRET JOIN_OFFER=${1:-null} jq -cn --rawfile machine "$JOIN_DIR/machine" --arg architecture "$(uname -m)" \
+        '{token: env.JOIN_SECRET, machine: $machine, architecture: $architecture} + (env.JOIN_OFFER | fromjson | if . then {offer: .} else {} end)' |
         "${WITHIN[@]}" curl -sS --insecure --pinnedpubkey "$JOIN_PIN" ${JOIN_CONNECT:+--connect-to "::$JOIN_CONNECT"} \
             --max-time 30 --output "$JOIN_DIR/answer.new" --write-out '%{http_code} %{local_ip} %header{date}' \
             --header 'Content-Type: application/json' --data-binary @- "$JOIN_URL/v1/host-joins" \

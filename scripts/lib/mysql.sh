@@ -62,12 +62,13 @@ END
 
 mysql_write_config()
 {
+    database_make_tmp
     { mysql_paths && cat; } <<END | write_file 644 root:root "$ETC_DIR/mysql.cnf"
 user                     = $DATABASE_USER
 datadir                  = $MYSQL_DIR
 socket                   = $RUN_DIR/database/mysqld.sock
 pid-file                 = $RUN_DIR/database/mysqld.pid
-tmpdir                   = /tmp
+tmpdir                   = $MYSQL_DIR.tmp
 skip-networking
 skip-name-resolve
 skip-log-bin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The second runtime host of a stack (--hosts 2, or --hosts cluster), and the third (--hosts 3): Incus, packet filter,
+# The second host of a stack (--hosts 2, or --hosts cluster), and the third (--hosts 3): Incus, packet filter,
 # sandlot-firewall and relay in a network and a mount namespace of their own, reached as another machine would be. The
 # first host takes no sandboxes then, so that all of them are on the others.
 # The subshell of other_host() is meant: a machine of its own.

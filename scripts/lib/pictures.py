@@ -153,7 +153,7 @@ def pause():
         (api, "sandlot-agent", "flush the disk"),
         (api, "Incus, CRIU", "stop, with the memory in the storage pool"),
         (api, "database", "state: stopped"),
-        (api, "client", "200 with the stopped sandbox"),
+        (api, "client", "200 with the paused sandbox"),
     ])
 
 

@@ -42,7 +42,7 @@ stack_programs()
     step "settings and key ring" config_write
     step "host key of SSH" ssh_host_key
     step "database schema" ctl migrate
-    step "runtime host" accounts_host
+    step "host" accounts_host
     step "package registries" accounts_registries
     if [[ $HOSTS != 1 ]]; then
         step "the other host" other_start

@@ -12,6 +12,8 @@ PROGRAM=$(basename "$0")
 STEP_TITLE=
 STEP_LOG=
 STEP_NUMBER=0
+STEP_COUNT=
+STEP_SHOWN=
 STEP_WATCHER=
 NOTES=()
 FAILURE=
@@ -135,7 +137,7 @@ step_watch()
     while sleep 1 && kill -0 $$ 2>/dev/null; do
         ((SECONDS - started >= 3)) || continue
         shown=$(tail -n 1 "$STEP_LOG" 2>/dev/null | tr -d '[:cntrl:]')
-        shown=$(printf '  %-30.30s %4d s  %s' "$STEP_TITLE" "$((SECONDS - started))" "$shown")
+        shown=$(printf '  %-38.38s %4d s  %s' "$STEP_SHOWN" "$((SECONDS - started))" "$shown")
         printf '\r%s\e[K' "${shown:0:${columns:-80}-1}" >&30
     done
 }
@@ -147,7 +149,30 @@ step_watch_end()
     kill -KILL "$STEP_WATCHER" 2>/dev/null || true
     wait "$STEP_WATCHER" 2>/dev/null || true
     STEP_WATCHER=
-    printf '\r  %-58s\e[K' "$STEP_TITLE" >&30
+    printf '\r  %-58s\e[K' "$STEP_SHOWN" >&30
+}
+
+# steps_of COMMAND…: runs COMMAND, which consists of steps, and shows which step of how many each one is. A first
+# pass only counts them, so COMMAND itself must change nothing, and decide the same in both passes.
+steps_of()
+{
+    STEP_COUNT=$((STEP_NUMBER + $(steps_count "$@")))
+    "$@"
+    STEP_COUNT=
+}
+
+# In a subshell: it redefines step.
+steps_count()
+{
+    local count=0
+
+    # shellcheck disable=SC2317 # COMMAND calls it
+    step()
+    {
+        count=$((count + 1))
+    }
+    "$@" >/dev/null
+    echo "$count"
 }
 
 # step TITLE COMMAND…: runs COMMAND in this shell, with its output in a log.
@@ -161,7 +186,8 @@ step()
     mkdir -p "$LOG_DIR/setup"
     STEP_LOG=${1##*/}
     STEP_LOG=$LOG_DIR/setup/$(printf '%02d' "$STEP_NUMBER")-${STEP_LOG//_/-}.log
-    printf '  %-58s' "$STEP_TITLE" >&30
+    STEP_SHOWN=${STEP_COUNT:+[$STEP_NUMBER/$STEP_COUNT] }$STEP_TITLE
+    printf '  %-58s' "$STEP_SHOWN" >&30
     started=$(now_ms)
     NOTES=()
     if [[ -t 30 ]]; then

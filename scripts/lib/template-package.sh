@@ -5,6 +5,7 @@
 
 # Of an installation; a source tree has none.
 TEMPLATE_PACKAGE=$SOURCE_DIR/template-tree
+TEMPLATE_SOURCES=rootfs/etc/apt/sources.list.d/0000sources.list
 
 # template_package_key RELEASE: changes with everything that the tree is made from, except the mirror.
 template_package_key()
@@ -40,6 +41,35 @@ template_package_make()
     printf '%s' "$file"
 }
 
+# template_list_prefix URI: the beginning of the names of its lists in /var/lib/apt/lists.
+template_list_prefix()
+{
+    local place=${1#*://}
+
+    place=${place%/}
+    place=${place//_/%5f}
+    place=${place//\~/%7e}
+    printf '%s_dists_' "${place//\//_}"
+}
+
+# template_lists_rename FILE STAGE: apt finds lists by the address of their mirror. Those of the package's mirror get
+# the names of this machine's mirror, whose lists are the same.
+template_lists_rename()
+{
+    local file=$1 lists=$2/rootfs/var/lib/apt/lists members='rootfs/var/lib/apt/lists/*_dists_*' here there list from
+
+    tar --extract --file "$file" --directory "$2" --wildcards "$members"
+    tar --delete --file "$file" --wildcards "$members"
+    while read -r there here; do
+        from=$(template_list_prefix "$there")
+        for list in "$lists/$from"*; do
+            [[ ! -e $list || -z $here || $here == "$there" ]] ||
+                mv "$list" "$lists/$(template_list_prefix "$here")${list#"$lists/$from"}"
+        done
+    done < <(paste -d ' ' <(tar --extract --to-stdout --file "$file" "$TEMPLATE_SOURCES" | awk '{ print $2 }') \
+        <(template_sources | awk '{ print $2 }') | sort -u)
+}
+
 # template_package_use: the package's tree is the one that template_build takes, with this machine's mirror.
 template_package_use()
 {
@@ -58,10 +88,11 @@ template_package_use()
     mkdir -p "$TEMPLATE_CACHE"
     cp --reflink=auto "$TEMPLATE_PACKAGE/rootfs.tar" "$file.new"
     stage=$(mktemp -d)
-    mkdir -p "$stage/rootfs/etc/apt/sources.list.d"
-    template_sources >"$stage/rootfs/etc/apt/sources.list.d/0000sources.list"
+    template_lists_rename "$file.new" "$stage"
+    mkdir -p "$stage/${TEMPLATE_SOURCES%/*}"
+    template_sources >"$stage/$TEMPLATE_SOURCES"
     tar --append --file "$file.new" --directory "$stage" --numeric-owner --owner=0 --group=0 \
-        rootfs/etc/apt/sources.list.d/0000sources.list
+        "$TEMPLATE_SOURCES" rootfs/var/lib/apt/lists
     rm -rf "$stage"
     mv "$file.new" "$file"
 }

@@ -48,6 +48,7 @@ template_rootfs()
     template_sources >"$work/sources.list"
     mmdebstrap --mode=root --variant=apt --format=directory --include="$include" \
         --aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Languages "none"' \
+        --aptopt='Acquire::GzipIndexes "true"' --skip=cleanup/apt/lists \
         --dpkgopt=force-unsafe-io --dpkgopt='path-exclude=/usr/share/man/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
         --customize-hook="'$SCRIPTS_DIR/template/customize' \"\$1\" '$SCRIPTS_DIR/template/files'" \

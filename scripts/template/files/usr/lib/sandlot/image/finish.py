@@ -17,8 +17,8 @@ AGENT = PLACE + "/sandlot-agent"
 BUSYBOX = PLACE + "/busybox"
 TOOLS = PLACE + "/tools"
 # Tools of the scripts of a build's steps, which look here last.
-TOOL_NAMES = ("cat chmod chown cp cut dirname find grep head id ln ls mkdir mktemp mv readlink rm sed sh sleep stat "
-              "sync tail tar touch truncate").split()
+TOOL_NAMES = ("cat chmod chown cp cut dirname find grep head id ln ls mkdir mktemp mv readlink rm sed sh sleep sort stat "
+              "sync tail tar touch tr truncate").split()
 DEFAULTS = "/etc/sandlot/template.json"
 USER = "user"
 USER_ID = 1000  # also of the files that the API writes into volumes
@@ -46,7 +46,8 @@ def lines_of(path):
 
 
 def rows(path):
-    return [line.split(":") for line in lines_of(path) if line.count(":") >= 2]
+    """The fields of each line. Lines without a name are ignored."""
+    return [line.split(":") for line in lines_of(path) if line.count(":") >= 2 and not line.startswith(":")]
 
 
 def make_folders():
@@ -110,10 +111,16 @@ def add_user(name=USER, number=USER_ID, group=None):
         os.chown(home, number, group)
 
 
+def is_number(name):
+    return name.isascii() and name.isdecimal()
+
+
 def choose_number(said, name, group):
-    """The name of the user of a number. An image need not have one."""
-    number, group = int(name), int(group) if group.isdecimal() else None
-    if number > ID_MAX or (group or 0) > ID_MAX:
+    """The name of the user of a number. An image need not have one: without a group it gets root's, as in Docker."""
+    number = int(name)
+    group = int(group) if is_number(group) else next(
+        (int(row[2]) for row in rows("/etc/group") if row[0] == group and is_number(row[2])), 0)
+    if number > ID_MAX or group > ID_MAX:
         raise Failure(f"the image runs as user {said}, and a sandbox has the numbers 0 to {ID_MAX}")
     known = next((row[0] for row in rows("/etc/passwd") if row[2] == str(number)), None)
     if known is None:
@@ -122,15 +129,22 @@ def choose_number(said, name, group):
     return known
 
 
+def known_group(said, group):
+    """The group behind a user, with its colon. A name that the image does not have means the user's own group."""
+    if is_number(group) and int(group) > ID_MAX:
+        raise Failure(f"the image runs as {said}, and a sandbox has the numbers 0 to {ID_MAX}")
+    return f":{group}" if is_number(group) or any(row[0] == group for row in rows("/etc/group")) else ""
+
+
 def choose_user(said):
-    """The name of the user that the image's USER means: NAME or NUMBER, with a group behind a colon."""
+    """The user of sandboxes, whom the image's USER means: NAME or NUMBER, with a group behind a colon."""
     name, _, group = said.partition(":")
-    if name.isdecimal():
+    if is_number(name):
         name = choose_number(said, name, group)
     elif name and not any(row[0] == name for row in rows("/etc/passwd")):
         raise Failure(f"the image runs as user {name!r}, who is not in its /etc/passwd")
     add_user()
-    return name or USER
+    return (name or USER) + known_group(said, group)
 
 
 # --- files ---
@@ -186,18 +200,26 @@ def quoted(words):
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
 
 
+def seconds(check, name):
+    """A duration of the image, which is in nanoseconds. 0: the default."""
+    value = check.get(name)
+    return -(-value // 10**9) if isinstance(value, int) and 0 < value < 10**18 else 0
+
+
 def describe(order, document):
     """The part of the image's configuration that the version keeps. order: names the image."""
     config = document.get("config") or {}
     if not isinstance(config, dict):
         raise Failure("the image's configuration has the wrong form")
     check = config.get("Healthcheck")
+    check = check if isinstance(check, dict) else {}
     return {
         "name": order["image"], "digest": order["digest"], "platform": order["platform"],
         "entrypoint": texts(config.get("Entrypoint")), "command": texts(config.get("Cmd")),
         "user": text(config.get("User")), "workdir": text(config.get("WorkingDir")), "envs": environment(config),
-        "exposed_ports": names(config.get("ExposedPorts")), "stop_signal": text(config.get("StopSignal")),
-        "health_check": texts(check.get("Test")) if isinstance(check, dict) else [],
+        "exposed_ports": names(config.get("ExposedPorts")), "volumes": names(config.get("Volumes")), "stop_signal": text(config.get("StopSignal")),
+        "health_check": texts(check.get("Test")), "health_interval": seconds(check, "Interval"),
+        "health_timeout": seconds(check, "Timeout"), "on_build": texts(config.get("OnBuild")),
     }
 
 
@@ -207,6 +229,9 @@ def write_defaults(image):
     if image["workdir"].startswith("/"):
         defaults["workdir"] = image["workdir"]
         os.makedirs(image["workdir"], 0o755, exist_ok=True)
+    for volume in image["volumes"]:
+        if volume.startswith("/") and "\0" not in volume and not os.path.lexists(volume):
+            os.makedirs(volume, 0o755)
     words = image["entrypoint"] + image["command"]
     if words:
         defaults["image_command"] = quoted(words)

@@ -46,7 +46,10 @@ class Redirects(urllib.request.HTTPRedirectHandler):
 
 
 class Registry:
-    def __init__(self, order):
+    """kept: documents of an earlier call by their digests. What is asked for is added."""
+
+    def __init__(self, order, kept=None):
+        self.kept = kept if kept is not None else {}
         self.host, self.repository = order["registry"], order["repository"]
         self.scheme = "http" if order.get("plain_http") else "https"
         self.user, self.password = order.get("user"), order.get("password")
@@ -147,8 +150,9 @@ class Registry:
 
     def manifest(self, reference, what):
         """A manifest or an index, with its digest. One that is named by a digest must have it."""
-        text = self.document(f"manifests/{reference}", ", ".join(MANIFESTS), what)
+        text = self.kept.get(reference) or self.document(f"manifests/{reference}", ", ".join(MANIFESTS), what)
         digest = "sha256:" + hashlib.sha256(text).hexdigest()
+        self.kept[digest] = text
         if reference.startswith("sha256:") and reference != digest:
             raise Failure(f"{what}: the registry's answer has the digest {digest}")
         return parse(text, what), digest
@@ -157,8 +161,10 @@ class Registry:
         file = io.BytesIO()
         if size > DOCUMENT_MAX:
             raise Failure(f"{what}: it is larger than {DOCUMENT_MAX >> 20} MiB")
-        self.blob(digest, size, file, what)
-        return parse(file.getvalue(), what)
+        if digest not in self.kept:
+            self.blob(digest, size, file, what)
+            self.kept[digest] = file.getvalue()
+        return parse(self.kept[digest], what)
 
     def blob(self, digest, size, file, what):
         """Write a blob into the empty file. After a broken transfer, ask for the rest."""
