@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the benchmarks share: which stack they measure, an nginx to compare with, and percentiles."""
+"""What the benchmarks share: the modules of the API suite, which stack they measure, an nginx to compare with, and
+percentiles. Import it before modules of tests/api/lib."""
 
 import contextlib
 import functools
@@ -14,12 +15,15 @@ import subprocess
 import sys
 import tempfile
 
-import client
-import contract
-import dataplane_contract
-from stack import Stack, read_assignments, wait_until
-
 HERE = pathlib.Path(__file__).resolve()
+sys.path.insert(0, str(HERE.parents[1] / "api" / "lib"))
+
+# pylint: disable=wrong-import-position
+import client  # noqa: E402
+import contract  # noqa: E402
+import dataplane_contract  # noqa: E402
+from stack import Stack, read_assignments, wait_until  # noqa: E402
+
 TICK = os.sysconf("SC_CLK_TCK")
 UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 

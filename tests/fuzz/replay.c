@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A main() for a fuzz target without libFuzzer: runs every file of its corpus once. For
- * tests/fuzz/FOLDER/replay_NAME that is corpus/NAME of the folder, or corpus. TAP on standard
+ * tests/fuzz/FOLDER/fuzz_NAME that is corpus/NAME of the folder, or corpus. TAP on standard
  * output.
  */
 #include <dirent.h>
@@ -37,12 +37,12 @@ static DIR *corpus_open(const char *program, char **directory)
 {
     const char *source = getenv("SANDLOT_SOURCE_DIR");
     const char *path = strstr(program, "tests/fuzz/");
-    const char *name = path ? strstr(path, "/replay_") : NULL;
+    const char *name = path ? strstr(path, "/fuzz_") : NULL;
     if (!name)
         return NULL;
     autofree char *all =
         xasprintf("%s/%.*s/corpus", source ? source : ".", (int)(name - path), path);
-    *directory = xasprintf("%s/%s", all, name + strlen("/replay_"));
+    *directory = xasprintf("%s/%s", all, name + strlen("/fuzz_"));
     DIR *files = opendir(*directory);
     if (files)
         return files;

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `sandlotctl backup` and `restore` refuse before they do anything."""
+"""What `sandlotctl backup` and `restore` refuse before they do anything, and what a backup prints."""
 
 import json
 import os
+import re
+import subprocess
 
 import pytest
 
@@ -69,3 +71,17 @@ def test_only_a_whole_backup_is_restored(stack, tmp_path):
     assert "cannot read" in refused(stack, "restore", str(tmp_path))
     (tmp_path / "dump").write_bytes(b"xx")
     assert "has 2 bytes, but the backup's list says 1" in refused(stack, "restore", str(tmp_path))
+
+
+@pytest.mark.long
+@pytest.mark.alone
+def test_a_backup_says_what_it_writes(stack, account, tmp_path):
+    """Volumes come first."""
+    volume = account.api.create_volume(name="small")
+    backup = subprocess.run([*stack.ctl_command, "backup", str(tmp_path / "new"), "--without-keys", "--no-sandboxes"],
+                            check=True, capture_output=True, text=True, timeout=600)
+    first, *said = backup.stderr.splitlines()
+    assert first == "writing the database"
+    (number,) = [one for one, line in enumerate(said) if line.endswith(f": writing {volume['id']}")]
+    assert re.fullmatch(r"\d+ of \d+: writing vol_\w{26}", said[number])
+    assert re.fullmatch(r"\d+ of \d+: \d+\.\d MiB in \d+\.\d s", said[number + 1]), said

@@ -135,7 +135,7 @@ def test_a_key_that_may_only_read(cli, module_account):
     reader = cli.environment | {"SANDLOT_KEY": module_account.key("read")}
     assert cli("list", environment=reader).returncode == 0
     done = cli("create", environment=reader)
-    assert done.returncode == 4 and b"the scope write" in done.stderr
+    assert done.returncode == 4 and b"the scope `write`" in done.stderr
 
 
 @pytest.mark.parametrize("words", [
@@ -589,6 +589,8 @@ def test_keys_and_usage(cli, module_account):
     assert made["key"] and made["scopes"] == ["read"]
     assert "mine" in cli.say("key", "list")
     assert cli.say("key", "revoke", made["id"]) == ""
+    assert cli.say("key", "rm", cli.json("key", "create", "other")["id"]) == ""  # it means revoke
+    assert "other" not in cli.say("key", "list")
     assert cli("list", environment=cli.environment | {"SANDLOT_KEY": made["key"]}).returncode == 4
     assert cli.json("usage", "--team", module_account.team)["team"] == module_account.team
     assert re.search(r"^storage .* checkpoints=\(checkpoints=\d+ .*\) volumes=\(volumes=\d+ ", cli.say("usage"), re.MULTILINE)

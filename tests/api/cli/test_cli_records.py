@@ -30,6 +30,8 @@ def test_logs_and_their_streams(cli, sandbox):
         data = entry["data"].encode() if entry["encoding"] == "utf-8" else base64.b64decode(entry["data"])
         streams[entry["stream"]] += data
     assert streams == {"stdout": done.stdout, "stderr": done.stderr}
+    assert cli.say("logs", sandbox.id, "--to", "1d") == ""
+    assert cli("logs", sandbox.id, "--from", "1d").stdout == done.stdout
     with cli.begin("logs", "-f", sandbox.id, stdout=subprocess.PIPE) as following:
         assert following.stdout.readline() == b"to stdout\n"
         sandbox.data.check("echo; echo later")
@@ -48,6 +50,9 @@ def test_a_terminal_gets_no_control_characters_of_a_log(cli, sandbox):
 def test_metrics_are_listed(cli, sandbox):
     wait_until(lambda: len(cli.say("metrics", sandbox.id).splitlines()) > 1, 60, "a sample")
     assert cli.json("metrics", sandbox.id)["memory_mb"] == sandbox.document["memory_mb"]
+    rows = lines_of(cli, "metrics", sandbox.id, cols=200)[1:]
+    assert all("ago" in row or "now" in row for row in rows) and any("MiB" in row for row in rows), rows
+    assert "MiB" not in cli.say("metrics", sandbox.id)
 
 
 def test_forks_are_made_and_refused(cli, sandbox):
@@ -117,6 +122,8 @@ def test_members_and_invitations(cli, stack, account, make_account, tmp_path):
     its.say("invitation", "accept", team)
     roles = {one["name"]: one["role"] for one in cli.json("member", "list", team)["members"]}
     assert roles == {account.user: "owner", other.user: "viewer"}
+    refused = its("create", "--team", team)
+    assert refused.returncode == 4 and refused.stderr.endswith(b"You are a viewer of this team; viewers can read only.\n"), refused
     assert cli.say("member", "role", team, other.user, "member") == "member\n"
     cli.say("member", "rm", team, other.user)
     assert other.user not in cli.say("member", "list", team)
@@ -133,12 +140,15 @@ def test_members_and_invitations(cli, stack, account, make_account, tmp_path):
 
 
 def test_secrets_and_rules(cli, tmp_path):
-    assert cli.say("secret", "set", "llm", "--host", "api.example.com", stdin=b"hidden\n").strip() == "llm"
+    both = ("--host", "*.example.com", "--host", "api.example.com")
+    assert cli.say("secret", "set", "llm", *both[2:], stdin=b"hidden\n").strip() == "llm"
     listed = cli.say("secret", "list", "--json")
     (secret,) = json.loads(listed)["secrets"]
     assert (secret["hosts"], secret["version"]) == (["api.example.com"], 1) and "hidden" not in listed
     assert cli("secret", "set", "llm", stdin=b"").returncode != 0
-    cli.say("secret", "set", "llm", "--keep-value", "--host", "*.example.com")
+    assert b"give the value again" in cli("secret", "set", "llm", "--keep-value", *both).stderr
+    cli.say("secret", "set", "llm", *both, stdin=b"hidden\n")
+    cli.say("secret", "set", "llm", "--keep-value", *both[:2])
     rules = [{"host": "api.example.com", "headers": {"X-Api-Key": "${secrets.llm}"}, "methods": ["GET"]}]
     (tmp_path / "rules.json").write_text(json.dumps(rules))
     cli.say("create", "--name", "ruled", "--no-internet", "--rules", tmp_path / "rules.json")
@@ -164,6 +174,8 @@ def test_webhooks(cli):
     assert "secret" not in cli.json("webhook", "show", made["id"])
     message = cli.say("webhook", "test", made["id"]).strip()
     assert message in [one["id"] for one in cli.json("webhook", "messages", made["id"])["messages"]]
+    assert cli.json("webhook", "resend", made["id"]) == {"resent": 0, "left": 0}
+    assert cli("webhook", "resend", made["id"], "whm_" + "0" * 26).returncode == 3, "no such dead letter"
     cli.say("webhook", "rm", made["id"])
     assert cli("webhook", "show", made["id"]).returncode == 3
 

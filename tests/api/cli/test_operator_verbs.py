@@ -66,6 +66,25 @@ def test_a_team_goes_when_it_holds_nothing(stack, account):
     assert recorded(stack, "team.remove", team) == ("operator", "done")
 
 
+def test_what_a_team_and_a_user_once_had_keeps_neither(stack):
+    """Deleted rows stay in the database for a while, and hold nothing."""
+    user = Account(stack)
+    team = user.make_team()
+    sandbox_id = user.api.post("/v1/sandboxes", {"team": team, "timeout": 120}).json()["id"]
+    volume = user.api.create_volume(team=team, name="once")["id"]
+    checkpoint = user.api.post(f"/v1/sandboxes/{sandbox_id}/checkpoints", {"name": "once"}).json()["id"]
+    template = f"/v1/templates/once?team={team}"
+    made = user.api.post("/v1/templates", {"team": team, "slug": "once", "checkpoint_id": checkpoint})
+    assert made.status == 201, made
+    wait_until(lambda: user.api.get(template).json()["latest_version"] == 1, 120, "the template")
+    for path, what in ((f"/v1/sandboxes/{sandbox_id}", "sandboxes"), (f"/v1/volumes/{volume}", "volumes"),
+                       (f"/v1/checkpoints/{checkpoint}", "checkpoints"), (template, "templates")):
+        wait_until(lambda what=what: f"still has {what}" in refused(stack, "team", "remove", team), 60, what)
+        assert user.api.delete(path).status == 204, path
+    wait_until(lambda: stack.ctl("team", "remove", team, check=False).returncode == 0, 60, "the removal of the team")
+    stack.ctl("user", "remove", user.user)
+
+
 def test_plans_are_made_and_removed(stack, account):
     plan = name()
     made = stack.ctl("plan", "create", plan, "--from", "pro")
@@ -82,9 +101,17 @@ def test_plans_are_made_and_removed(stack, account):
 
 
 def test_sandboxes_in_an_operators_hands(stack, account):
-    sandbox_id = account.api.create(timeout=300)["id"]
-    assert stack.ctl("sandbox", "stop", sandbox_id)["state"] == "stopped"
-    assert stack.ctl("sandbox", "resume", sandbox_id, "--timeout", "200")["state"] == "ready"
+    sandbox_id = account.api.create(timeout=300, name="work")["id"]
+    assert stack.ctl("sandbox", "pause", sandbox_id)["state"] == "stopped"
+    words = [word for word, flag in (("paused", []), ("stopped", ["--json"])) if word in subprocess.run(
+        [*stack.ctl_command, "status", *flag], capture_output=True, text=True, check=True, timeout=30).stdout]
+    assert words == ["paused", "stopped"]
+    named = f"{account.team}/work"
+    assert stack.ctl("sandbox", "resume", named, "--timeout", "200")["state"] == "ready"
+    assert recorded(stack, "sandbox.resume", sandbox_id) == ("operator", "done")
+    assert len(stack.ctl("sandbox", "log", named)["lines"]) > 2
+    assert "TEAM/NAME" in refused(stack, "sandbox", "pause", "work") and "TEAM/NAME" in refused(stack, "sandbox", "log", "work")
+    assert "no sandbox with the name" in refused(stack, "sandbox", "pause", f"{account.team}/other")
     assert account.api.get(f"/v1/sandboxes/{sandbox_id}").json()["timeout"] == 200
     log = [line["text"] for line in stack.ctl("sandbox", "log", sandbox_id)["lines"]]
     for words in ("operation=createSandbox", "sandbox.create begun", "sandbox.pause done by=operator"):

@@ -122,6 +122,7 @@ def test_a_new_user_is_made_and_known_again(stack, provider, algorithm):
     assert guest.memory is None
     me = guest.get("/v1/me").json()
     assert me["user"]["name"] == somebody.user and me["session"]["method"] == "oidc"
+    assert me["password"] is False and me["second_factor"] is False
     assert me["default_team"] == somebody.user
     somebody.name = "another"
     again, _ = sign_in(provider, somebody)

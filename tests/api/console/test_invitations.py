@@ -5,6 +5,7 @@ import pytest
 
 from client import Api, assert_error
 from console import Person
+from tenant import Account
 
 pytestmark = pytest.mark.parallel
 
@@ -63,6 +64,30 @@ def test_an_invitation_that_ended_lets_nobody_in(stack, account, other_account, 
     # The team may ask again.
     invite(account, team, other_account, "owner")
     assert other_account.api.post(f"/v1/invitations/{team}/accept").json()["role"] == "owner"
+
+
+@pytest.mark.parametrize("end", ["removed", "demoted", "disabled", "deleted"])
+def test_an_owner_who_left_leaves_no_way_back(stack, account, other_account, team, end):
+    """Not even by an invitation to another user of his own."""
+    leaver = Account(stack)
+    stack.ctl("team", "add-member", team, "--user", leaver.user, "--role", "owner")
+    invite(leaver, team, other_account, "owner")
+    assert len(account.api.get(invitations(team)).json()["items"]) == 1
+    if end == "removed":
+        assert account.api.delete(f"/v1/teams/{team}/members/{leaver.user}").status == 204
+    elif end == "demoted":
+        assert account.api.request("PATCH", f"/v1/teams/{team}/members/{leaver.user}", {"role": "member"}).status == 200
+    elif end == "disabled":
+        stack.ctl("user", "disable", leaver.user)
+    else:
+        stack.ctl("user", "remove", leaver.user)
+    assert account.api.get(invitations(team)).json()["items"] == []
+    assert other_account.api.get("/v1/invitations").json()["items"] == []
+    for answer in ("accept", "decline"):
+        assert_error(other_account.api.post(f"/v1/invitations/{team}/{answer}"), 404, "not_found")
+    assert team not in teams(other_account)
+    invite(account, team, other_account, "viewer")
+    assert other_account.api.post(f"/v1/invitations/{team}/accept").json()["role"] == "viewer"
 
 
 def test_a_second_invitation_replaces_the_first(account, other_account, team):

@@ -34,7 +34,11 @@ def test_whom_the_proxy_names_is_signed_in(stack, account, proxied):
     assert browser.get("/v1/login", headers={"X-Remote-User": account.user}).json()["header"] is True
     assert named(browser, account.user).status == 200
     me = browser.get("/v1/me").json()
-    assert me["user"]["name"] == account.user and me["session"]["method"] == "header"
+    assert (me["user"]["name"], me["session"]["method"], me["password"]) == (account.user, "header", False)
+    refused = browser.post("/v1/me/passkeys/begin", {"password": "a password"})
+    assert_error(refused, 401, "invalid_credentials", "/password")
+    assert refused.json()["message"].startswith("You have no password"), refused.body
+    assert_error(browser.post("/v1/me/totp"), 422, "invalid_request")
 
 
 def test_others_cannot_say_so(stack, account, proxied):

@@ -24,7 +24,8 @@ def turn_on(person):
 
 
 def test_a_code_is_asked_for_besides_the_password(stack, person):
-    assert person.browser.get("/v1/me").json()["second_factor"] is False
+    me = person.browser.get("/v1/me").json()
+    assert (me["password"], me["second_factor"]) == (True, False)
     secret, _ = turn_on(person)
     assert person.browser.get("/v1/me").json()["second_factor"] is True
     browser = Browser(stack)

@@ -31,6 +31,25 @@ def test_an_invite_sets_the_first_password(stack, account):
     assert refused.returncode == 1 and "user reset" in refused.stderr
 
 
+def test_an_invite_says_for_whom_it_is(stack, account):
+    team, browser = account.make_team(), Browser(stack)
+    token = invite(stack, account.user)
+    shown = browser.post("/v1/invites/show", {"token": token}).json()
+    assert {"team": team, "role": "owner"} in shown["teams"] and shown["name"] == account.user
+    assert account.user not in [row["team"] for row in shown["teams"]] and shown["expires_at"]
+    for wrong in (altered(token), "inv_1", token.replace("inv_", "lnk_")):
+        assert_error(browser.post("/v1/invites/show", {"token": wrong}), 401, "invalid_credentials", "/token")
+    # It is as good as before.
+    assert browser.post("/v1/invites/accept", {"token": token, "password": "four words of mine"}).status == 200
+    assert_error(browser.post("/v1/invites/show", {"token": token}), 401, "invalid_credentials", "/token")
+
+
+def test_guesses_at_invites_are_limited(stack, account):
+    browser, guess = Browser(stack), {"token": altered(invite(stack, account.user))}
+    statuses = [browser.post("/v1/invites/show", guess).status for _ in range(60)]
+    assert 429 in statuses and set(statuses) == {401, 429}
+
+
 def test_a_new_invite_takes_the_place_of_the_old(stack, account):
     old, new = invite(stack, account.user), invite(stack, account.user)
     browser = Browser(stack)

@@ -46,6 +46,7 @@ def test_an_owner_sees_keys_that_name_the_team_or_were_used_in_it(stack, account
     shown = listed[named["id"]]
     assert (shown["user"], shown["scopes"], shown["all_teams"], shown["kind"]) == (other_account.user, ["read"], False, "api")
     assert (listed[used["id"]]["all_teams"], shown["last_used_at"]) == (True, None) and listed[used["id"]]["last_used_at"]
+    assert shown["ends_with_session"] is False
     # A key that the owner cannot see cannot be excluded either.
     assert_error(account.api.delete(f"/v1/teams/{team}/keys/{unused['id']}"), 404, "not_found")
     assert team in reached(Api(stack, unused["key"]))

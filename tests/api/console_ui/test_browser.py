@@ -2,6 +2,8 @@
 """The console in a real browser on the real stack: tests/fixtures/browser has its programs. A machine
 without the browser, or without Node.js and npm, is an error here: scripts/test installs all three."""
 
+import base64
+import hashlib
 import os
 import pathlib
 import secrets
@@ -11,7 +13,8 @@ import urllib.parse
 
 import pytest
 
-from client import assert_error
+from authenticator import openssl
+from client import Api, assert_error
 from console import Browser, Person, invite
 from identity_provider import ApiSettings, IdentityProvider
 from npm_packages import programs
@@ -56,9 +59,26 @@ def browse(stack, folder, chromium):
 
 
 @pytest.mark.long
-def test_invitation_sign_in_ended_session_and_second_factor(stack, account, browse):
-    browse("sign_in", USER_NAME=account.user,
+def test_invitation_sign_in_ended_session_and_second_factor(stack, account, other_account, browse):
+    team = other_account.make_team()
+    stack.ctl("team", "add-member", team, "--user", account.user, "--role", "viewer")
+    browse("sign_in", USER_NAME=account.user, TEAM=team,
            INVITE=f"{stack.console_url}/invite#{invite(stack, account.user)}")
+
+
+def key_hash(stack):
+    """Of the certificate that the console shows."""
+    connection = Browser(stack).origin.connect()
+    connection.connect()
+    shown = openssl("x509", "-inform", "DER", "-pubkey", "-noout", data=connection.sock.getpeercert(True))
+    connection.close()
+    key = openssl("pkey", "-pubin", "-outform", "DER", data=shown)
+    return base64.b64encode(hashlib.sha256(key).digest()).decode()
+
+
+def test_a_passkey_is_added_signs_in_and_is_removed(stack, account, browse):
+    person = Person(stack, account.user)
+    browse("passkeys", USER_NAME=person.name, PASSWORD=person.password, SPKI=key_hash(stack))
 
 
 def test_life_of_a_sandbox(stack, account, browse):
@@ -88,10 +108,15 @@ def test_several_sandboxes_at_once(stack, account, browse):
 
 def test_webhooks_and_ssh_keys(stack, account, browse, tmp_path):
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "parent"], check=True)
+    parent = account.api.post("/v1/ssh_keys", {"name": "parent", "public_key": (tmp_path / "parent.pub").read_text()}).json()
+    child = account.api.post("/v1/keys", {"name": "child", "scopes": ["write"]}).json()
+    # As a program does with the token of its SSH session.
+    stack.query("UPDATE api_keys SET created_by = %s WHERE id = %s", parent["id"], child["id"])
     receiver, person = Receiver(), Person(stack, account.user)
     try:
-        browse("hooks", USER_NAME=person.name, PASSWORD=person.password, RECEIVER=receiver.url,
-               PUBLIC_KEY=(tmp_path / "key.pub").read_text(encoding="utf-8"))
+        browse("hooks", USER_NAME=person.name, PASSWORD=person.password, RECEIVER=receiver.url, PARENT="parent",
+               CHILD="child", PUBLIC_KEY=(tmp_path / "key.pub").read_text(encoding="utf-8"))
     finally:
         receiver.close()
     assert len(receiver.bodies()) == 1
@@ -217,7 +242,12 @@ def test_what_a_team_has_besides_sandboxes(stack, account, other_account, browse
     mate = "t" + secrets.token_hex(6)
     stack.ctl("user", "create", mate)
     stack.ctl("team", "add-member", team, "--user", mate, "--role", "viewer")
-    browse("things", USER_NAME=person.name, PASSWORD=person.password, TEAM=team, MEMBER=other_account.user, MATE=mate,
+    chain = [account.api]
+    for name in ("first", "second", "third"):
+        made = chain[-1].post("/v1/keys", {"name": name, "scopes": ["write"]}).json()
+        chain.append(Api(stack, made["key"]))
+    assert account.api.delete(f"/v1/keys/{chain[2].get('/v1/me').json()['key']['id']}").status == 204
+    browse("things", FIRST="first", THIRD="third", USER_NAME=person.name, PASSWORD=person.password, TEAM=team, MEMBER=other_account.user, MATE=mate,
            SANDBOX=sandbox["id"], TEMPLATE=stack.template, CODE=begun["user_code"], CA_FILE=str(stack.ca_file))
     given = program.post("/v1/device/token", {"grant_type": "urn:ietf:params:oauth:grant-type:device_code",
                                               "device_code": begun["device_code"]})

@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import secrets
 import shlex
 import subprocess
 
@@ -72,9 +73,10 @@ def curl_settings(stack, tmp_path, monkeypatch):
     monkeypatch.setenv("CURL_HOME", str(tmp_path))
 
 
-def run_in_sandbox(stack, account, page):
-    """The commands of a page, with ID as the id of a sandbox."""
-    return run(stack, account, commands(page).replace("ID=sbx_…", f"ID={account.api.create()['id']}"))
+def run_in_sandbox(stack, account, page, end="no such line"):
+    """The commands of a page before an end, with ID as the id of a sandbox."""
+    script = commands(page).partition(end)[0]
+    return run(stack, account, script.replace("ID=sbx_…", f"ID={account.api.create()['id']}"))
 
 
 @pytest.mark.usefixtures("curl_settings")
@@ -98,10 +100,10 @@ def test_an_exposed_port(make_account, stack):
 @pytest.mark.usefixtures("curl_settings")
 def test_the_data_plane_and_commands(make_account, stack):
     account = make_account("pro")
-    script = commands("doc/reference/data-plane.md").replace("ID=sbx_…", f"ID={account.api.create()['id']}")
-    said = run(stack, account, script.partition("BODY=")[0] + commands("doc/reference/commands.md"))
-    assert_in_order(said, '"entries":[', '"processes":[', "/files?path=/home/user/README.md&signature=v1_",
-                    '"stdout":"Linux\\n"', '"exit_code":', "event: start", "event: stdout", "event: exit")
+    said = run_in_sandbox(stack, account, "doc/reference/data-plane.md", end="BODY=")
+    assert_in_order(said, '"entries":[', '"processes":[', "/files?path=/home/user/README.md&signature=v1_")
+    said = run_in_sandbox(stack, account, "doc/reference/commands.md")
+    assert_in_order(said, '"stdout":"Linux\\n"', '"exit_code":', "event: start", "event: stdout", "event: exit")
 
 
 @pytest.mark.usefixtures("curl_settings")
@@ -124,8 +126,7 @@ def test_egress_proxies(make_account, stack):
 
 
 def test_services_and_hooks(make_account, stack):
-    beginning = requests_of("README.md").split("BODY=")[0]
-    said = run(stack, make_account("pro"), "\n".join([beginning, commands("doc/howto/services.md")]))
+    said = run(stack, make_account("pro"), commands("doc/howto/services.md"))
     assert_in_order(said, '["web","', "stopped\ndisk\nrunning\n")
 
 
@@ -133,10 +134,9 @@ def test_building_a_template(make_account, stack, tmp_path):
     """The builds of the page, without its registries, secrets and packages of Debian."""
     account, page = make_account("pro"), "doc/howto/build-a-template.md"
     by_hand = commands(page, "## Build from a Dockerfile").split("sandlot template build mine app --registry-user")[0]
-    over_api = commands(page, "## Build over the API")
-    beginning = requests_of("README.md").split("BODY=")[0]
+    over_api = commands(page, "## Build over the API").replace(". SOURCE/run/", ". run/")
     script = "\n".join([
-        beginning, "export SANDLOT_URL SANDLOT_KEY SANDLOT_CA", f"PATH={stack.root}/build:$PATH",
+        ". run/quickstart.env", "export SANDLOT_URL SANDLOT_KEY SANDLOT_CA", f"PATH={stack.root}/build:$PATH",
         f"cd {tmp_path}; export HOME=$PWD", by_hand, over_api])
     script = script.replace("apt-get update && apt-get install -y jq", "true").replace("FROM python", f"FROM {stack.template}")
     script = script.replace(r'\"python\"', rf'\"{stack.template}\"')
@@ -150,6 +150,98 @@ def test_building_a_template(make_account, stack, tmp_path):
         for slug in ("mine", "api"):
             account.api.delete(f"/v1/templates/{slug}")
         delete_recipe_files(stack)
+
+
+def with_sandlot(stack, script, folder):
+    """The command line of this build, in an empty folder that is the home."""
+    return "\n".join([". run/quickstart.env", "export SANDLOT_URL SANDLOT_KEY SANDLOT_CA",
+                      f"cd {folder}; export HOME=$PWD PATH={stack.root}/build:$PATH", script])
+
+
+def test_the_command_line(make_account, stack, tmp_path):
+    for name, text in (("src/main.py", "print(1)\n"), ("tests/run", "#!/bin/sh\necho $MODE of the tests\n")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "tests" / "run").chmod(0o755)
+    script = commands("doc/reference/cli.md")
+    for old, new in (("sandlot login https://api.sandbox.example.com",
+                      'sandlot login "$SANDLOT_URL" <<<"$SANDLOT_KEY"; unset SANDLOT_URL SANDLOT_KEY SANDLOT_CA'),
+                     ("sandlot shell work", "sandlot exec work cat project/main.py"), ("sandlot events --follow", "timeout 3 sandlot events --follow || [ $? = 124 ]")):
+        assert old in script
+        script = script.replace(old, new)
+    said = run(stack, make_account("pro"), with_sandlot(stack, script, tmp_path))
+    assert_in_order(said, "42\n", "print(1)\n", "test of the tests\n", "sandbox.created", "sandbox.deleted")
+
+
+@pytest.mark.usefixtures("curl_settings")
+def test_managing_a_team(make_account, stack, tmp_path):
+    owner, bob = make_account("pro"), make_account()
+    team = owner.make_team()
+    stack.ctl("team", "add-member", team, "--user", bob.user, "--role", "viewer")
+    page = commands("doc/howto/manage-your-team.md").replace("SANDLOT_URL=https://api.sandbox.example.com\n", "")
+    for old, new in (("OWNER=slk_…", f"sandlot member rm {team} {bob.user}; OWNER=$SANDLOT_KEY"), ("BOB=slk_…", f"BOB={bob.api.key}"),
+                     ("sandlot invitation", f"env SANDLOT_KEY={bob.api.key} sandlot invitation"),
+                     ("acme", team), ("bob", bob.user), ("keys/ID", f"keys/$(sandlot key create other --team {team} --json | jq -r .id)")):
+        assert old in page, old
+        page = page.replace(old, new)
+    said = run(stack, owner, with_sandlot(stack, page, tmp_path))
+    assert_in_order(said, bob.user, "/join#lnk_", '"role":"viewer"', f'"team":"{team}"', '"items":[')
+
+
+@pytest.mark.usefixtures("curl_settings")
+def test_requests_of_the_reference(make_account, stack):
+    account = make_account("pro")
+    begin = f". run/quickstart.env\nID={account.api.create()['id']}\n"
+    for page, expected in (("api", ['"state":"ready"', '"openapi":', '"job":"nightly"']), ("states", ["ready\n", '"sandboxes":[{']),
+                           ("limits", ['"limits":{']), ("sign-ins", [f'"name":"{account.user}"']), ("events", ['"events":['])):
+        lines = re.findall(r"^    (curl (?:.*\\\n)*.*)$", text_of(f"doc/reference/{page}.md"), re.MULTILINE)
+        said = run(stack, account, begin + "\n".join(lines).replace("team=acme", f"team={account.team}"))
+        assert_in_order(said, *expected)
+
+
+def as_operator(stack, page, folder, begin=None, until="no such line", **names):
+    """The commands of sandlotctl of a page, from a sentence to a line, with other names, in a folder."""
+    script = commands(page, begin).partition(until)[0]
+    for old, new in names.items():
+        script = re.sub(rf"\b{old}\b", new, script)
+    program = shlex.join(map(str, stack.ctl_command))
+    script = f'sandlotctl() {{ {program} "$@"; }}\ncd {folder}\n' + script
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_pages_of_operators(stack, tmp_path):
+    """Users, plans, the audit log and egress profiles, pasted in the order of their pages."""
+    mark = secrets.token_hex(4)
+    names = {name: f"{name}-{mark}" for name in ("alice", "bob", "acme", "untrusted", "pro", "ci")}
+    stack.ctl("plan", "create", names["pro"], "--from", "pro")
+    try:
+        said = as_operator(stack, "doc/howto/users-and-keys.md", tmp_path, **names)
+        assert_in_order(said, "slk_", names["bob"], names["untrusted"], "/invite#inv_")
+        said = as_operator(stack, "doc/howto/audit-log.md", tmp_path, begin="Operators use", until="journalctl", **names)
+        assert_in_order(said, "team.set_plan", names["acme"], "rows are unchanged")
+        assert '"action"' in (tmp_path / "audit.jsonl").read_text(encoding="utf-8")
+        said = as_operator(stack, "doc/howto/egress-profiles.md", tmp_path, begin="Run these", until="sandlotctl profile show package", **names)
+        assert_in_order(said, "git.example.com:443")
+    finally:
+        stack.ctl("team", "remove-member", "deployment", "--user", names["alice"], check=False)
+        stack.ctl("team", "set-plan", names["acme"], "basic", check=False)
+        for plan in ("untrusted", "pro"):
+            stack.ctl("plan", "remove", names[plan], check=False)
+
+
+def test_variables_are_set_on_their_page():
+    """Each page can be pasted alone: it sets its variables, or says what the three of sandlot and ID are."""
+    missing = []
+    for page in [*PAGES, ROOT / "clients/php/README.md"]:
+        text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        known = {"SANDLOT_URL", "SANDLOT_KEY", "SANDLOT_CA", "HOME", "PATH", "PWD"} | ({"ID"} if "`ID`" in text else set())
+        for line in re.findall(r"^ {4,}(\S.*)$", text, re.MULTILINE):
+            known.update(re.findall(r"(?:^|[;\s(])(?:export )?([A-Za-z_]\w*)(?:=| in )", line))
+            used = set(re.findall(r"(?<!\\)\$\{?([A-Z_]\w*)", re.sub(r"'[^']*'", "", line)))
+            missing += [(str(page.relative_to(ROOT)), name, line) for name in used - known]
+    assert not missing
 
 
 def anchors_of(page):
@@ -222,6 +314,13 @@ def test_units_are_there():
             assert name in units or f"{name}.service" in units or f"{name}.target" in units, (page.name, name)
 
 
+def test_nginx_is_reloaded_as_a_service():
+    """After a check of its files, as the packages do it: `nginx -s` signals a process that systemd may not know."""
+    scripts = [path for folder in ("tests/machine", "conf", "debian") for path in ROOT.joinpath(folder).rglob("*") if path.is_file()]
+    for path in [*PAGES, *scripts]:
+        assert "nginx -s " not in path.read_text(encoding="utf-8", errors="replace"), path
+
+
 def test_the_page_of_programs_lists_what_is_installed(stack):
     """Each program and script of "make install", and none that is not installed."""
     prefix = stack.root / "prefix"
@@ -257,6 +356,15 @@ def test_the_page_of_errors_is_the_table():
     assert set(rows) == set(shown) | {("not_served", "501")}
 
 
+def test_the_page_of_the_data_plane_has_the_agents_own_errors():
+    known = set(re.findall(r"^\| `(\w+)` \| \d+ \|", text_of("doc/reference/errors.md"), re.MULTILINE))
+    own = [(code, status) for status, code in re.findall(r', (\d+), "(\w+)", (?:NO_)?RETRY\)$', text_of(
+        "fcgi/guest/agent/common/rpc_errors.def"), re.MULTILINE) if code not in known]
+    rows = re.findall(r"^\| `(\w+)` \| (\d+)(?:, (\d+))? \|", text_of("doc/reference/data-plane.md"), re.MULTILINE)
+    assert own
+    assert {(code, status) for code, *statuses in rows if code not in known for status in statuses if status} == set(own)
+
+
 def test_the_page_of_events_has_every_kind():
     kinds = re.findall(r'^EVENT\(\w+, "([\w.]+)"\)', text_of("fcgi/concepts/event/event_kinds.def"), re.MULTILINE)
     assert sorted(name for name in first_cells("doc/reference/events.md") if "." in name) == sorted(kinds)
@@ -285,7 +393,18 @@ def test_the_page_of_limits_has_the_first_plans():
 
 
 def test_how_tos_have_commands():
-    """A how-to is for doing: it shows a command, a setting or a file, before its second heading."""
+    """A how-to is for doing: it shows a command, a setting, a file or numbered steps, before its second heading."""
     for page in sorted(ROOT.glob("doc/tutorial/*.md")) + sorted(ROOT.glob("doc/howto/*.md")):
         begin = page.read_text(encoding="utf-8").split("\n## ", 2)[:2]
-        assert any(re.search(r"^ {4,}\S|^```", part, re.MULTILINE) for part in begin), page.name
+        assert any(re.search(r"^ {4,}\S|^```|^1\. ", part, re.MULTILINE) for part in begin), page.name
+
+
+def test_a_paused_sandbox_is_called_paused():
+    """People read one word for a state. `stopped` is the value of the API, and stands in the form of code."""
+    wrong = re.compile(r"stopped sandbox|sandbox(?:es)? (?:is|are|was|were|stays?) (?:not )?stopped|sandbox stop\b"
+                       r"|stop or delete|runtime hosts?\b", re.IGNORECASE)
+    sources = [path for folder, pattern in (("fcgi", "**/*.[ch]"), ("fcgi", "**/*.def"), ("conf", "**/*.json"), ("conf/man", "*"),
+                                            ("console/src", "**/*.tsx")) for path in ROOT.joinpath(folder).glob(pattern)]
+    found = [(str(path.relative_to(ROOT)), match.group()) for path in [*PAGES, ROOT / "NEWS", ROOT / "clients/php/README.md", *sources]
+             for match in wrong.finditer(re.sub(r'"\s+"', "", path.read_text(encoding="utf-8")))]
+    assert not found

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Idempotency-Key: a request that is sent again is not done again."""
 
-import concurrent.futures
 import secrets
 
 import pytest
@@ -33,14 +32,8 @@ def test_a_create_sent_twice_makes_one_sandbox(api, stack):
     assert sessions[1]["expires_at"] >= sessions[0]["expires_at"], "a fresh session"
     for session in sessions:
         assert DataPlane(stack, session).bash("echo $X").stdout == b"y\n"
-    assert len(api.list()) == 1
-
-
-def test_the_same_key_for_another_request(api):
-    key = new_key()
-    assert api.post("/v1/sandboxes", {"timeout": 60}, headers=key).status == 201
-    reused = api.post("/v1/sandboxes", {"timeout": 61}, headers=key)
-    assert_error(reused, 422, "idempotency_key_reused")
+    other = api.post("/v1/sandboxes", body | {"metadata": {"a": "c"}}, headers=key)
+    assert_error(other, 422, "idempotency_key_reused", "Idempotency-Key")
     assert len(api.list()) == 1
 
 
@@ -52,30 +45,6 @@ def test_keys_of_different_users_are_different(make_account):
         assert response.status == 201, response
         ids.add(response.json()["id"])
     assert len(ids) == 2
-
-
-def test_many_at_once_make_one_sandbox(api):
-    key = new_key()
-
-    def create(_):
-        return api.post("/v1/sandboxes", {}, headers=key)
-
-    with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(create, range(6)))
-    made = {answer.json()["id"] for answer in answers if answer.status == 201}
-    assert len(made) == 1
-    for answer in answers:
-        if answer.status != 201:
-            assert_error(answer, 409, "request_in_progress")
-    assert len(api.list()) == 1
-
-
-def test_refusals_are_checked_again(api):
-    key = new_key()
-    for _ in range(2):
-        answer = api.post("/v1/sandboxes", {"template": "no-such"}, headers=key)
-        assert_error(answer, 422, "template_not_found")
-        assert answer.headers["Idempotent-Replayed"] is None
 
 
 def test_a_refused_fork_leaves_its_key_free(sandbox):
@@ -99,12 +68,6 @@ def test_a_fork_is_tried_again_when_its_cause_is_gone(sandbox):
         sandbox.data.check(f"kill -KILL {pid}")
     assert api.post(f"{sandbox.path}/fork", {}, headers=key).status == 201
     assert len(api.list()) == 2
-
-
-@pytest.mark.parametrize("value", ["x" * 256, "a b\tc\x01"])
-def test_keys_that_are_none(api, value):
-    response = api.post("/v1/sandboxes", {}, headers={"Idempotency-Key": value})
-    assert response.status in (400, 422), response
 
 
 def test_the_other_mutating_calls(sandbox):

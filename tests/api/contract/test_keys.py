@@ -101,12 +101,6 @@ def test_keys_of_others(make_account):
     assert one.api.delete(f"/v1/keys/{made['id']}").status == 204
 
 
-def test_a_key_with_an_end(api):
-    end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
-    made = make(api, expires_at=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    assert made["expires_at"].startswith(end.strftime("%Y-%m-%dT%H:%M:%S"))
-
-
 @pytest.mark.parametrize(
     "body, field",
     [

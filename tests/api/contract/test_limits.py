@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """GET /v1/sandbox_limits: every member, plans as rows, usage, and the disk that a plan gives."""
 
+import re
+
 import pytest
 
+from cli import Cli
 from client import assert_error
+from edge import process_settings
 from stack import wait_until
 from tenant import Sandbox
 
@@ -29,6 +33,17 @@ def largest(stack):
             " FROM hosts WHERE state <> 'joining' AND lost_at_ms IS NULL")
         return row["counted"] and {name: int(row[name]) for name in ("cpu", "memory_mb")}
     return wait_until(look, 60, "the count of the hosts' processors", 0.5)
+
+
+def test_the_default_registry_of_images_is_shown(account, stack, tmp_path):
+    cli = Cli(stack, tmp_path, account.api.key)
+    assert limits(account.api)["image_registry_default"] == stack.settings["image_registry_default"]
+    with process_settings(stack, "sandlot-api", image_registry_default=""):
+        assert cli.json("limits")["image_registry_default"] is None
+    with process_settings(stack, "sandlot-api", image_registry_default="registry.example.com:5000"):
+        assert limits(account.api)["image_registry_default"] == "registry.example.com:5000"
+        shown = cli.say("limits", "--team", account.team)
+        assert re.search(r"^image_registry_default +registry.example.com:5000$", shown, re.MULTILINE), shown
 
 
 def test_a_size_that_no_host_can_give(make_account, stack, set_plan):
@@ -59,22 +74,6 @@ def test_a_plan_of_virtual_machines_only(make_account, set_plan):
     assert sandbox.resume()["resumed_from"] == "memory"
 
 
-def test_plans_that_are_not_for_all(make_account, stack):
-    """Other teams do not see a plan that is not public."""
-    stack.ctl("plan", "create", "trial-of-one", "--from", "basic")
-    try:
-        api = make_account("trial-of-one").api
-        given = limits(api)
-        assert given["plan"]["name"] == "trial-of-one" and given["plan"]["public"] is False
-        assert "trial-of-one" not in [one["name"] for one in given["plans"]]
-        stack.ctl("plan", "set", "trial-of-one", "is_public=1")
-        assert "trial-of-one" in [one["name"] for one in limits(api)["plans"]]
-        stack.ctl("plan", "set", "trial-of-one", "is_public=0")
-    finally:
-        stack.query("UPDATE teams SET plan = 'basic' WHERE plan = 'trial-of-one'")
-        stack.ctl("plan", "remove", "trial-of-one")
-
-
 @pytest.mark.parametrize("plan, disk_gb, max_timeout", [
     ("basic", 10, 3600), ("pro", 20, 86400), ("enterprise", 40, 604800)])
 def test_every_member(make_account, stack, plan, disk_gb, max_timeout):
@@ -83,7 +82,7 @@ def test_every_member(make_account, stack, plan, disk_gb, max_timeout):
     row = stack.query("SELECT * FROM plans WHERE name = %s", plan)[0]
     assert set(given) == {"team", "cpu", "memory_mb", "plan", "plans", "cpu_values", "memory_mb_min",
                           "memory_mb_max", "memory_mb_increment", "disk_gb", "max_timeout",
-                          "network_class", "prices", "quota", "paused_memory", "per_sandbox"}
+                          "network_class", "image_registry_default", "prices", "quota", "paused_memory", "per_sandbox"}
     assert given["per_sandbox"]["processes"] == 500 and all(bound > 0 for bound in given["per_sandbox"].values())
     assert given["team"] == account.team
     assert [one["name"] for one in given["plans"]] == ["basic", "pro", "enterprise"]

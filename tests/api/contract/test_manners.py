@@ -229,9 +229,24 @@ def test_unknown_methods(api, method):
         assert " 400 " in lines[0], lines
 
 
-def test_a_path_with_more_slashes_has_errors_of_this_interface(api):
+@pytest.mark.parametrize("path", ["//v1/nothing", "/v1%2Fsandboxes", "/v1%2fsandboxes"])
+def test_a_path_with_other_slashes_has_errors_of_this_interface(api, path):
     headers = {"Authorization": f"Bearer {api.key}"}
-    assert_error(api.origin.request("GET", "//v1/nothing", headers=headers), 404, "not_found")
+    assert_error(api.origin.request("GET", path, headers=headers), 404, "not_found")
+
+
+def test_an_escape_that_a_path_does_not_need(api):
+    """Some clients escape the underscore."""
+    assert api.origin.request("GET", "/v1/%73andbox%5Flimits", headers={"Authorization": f"Bearer {api.key}"}).status == 200
+
+
+def test_a_time_zone_whose_plus_is_a_blank(api):
+    for path in ("/v1/usage?from=", "/v1/events?since="):
+        assert api.get(path + "2026-11-22T10:00:00%2B02:00").status == 200
+        answer = assert_error(api.get(path + "2026-11-22T10:00:00+02:00"), 422, "invalid_request")
+        assert "%2B" in answer["message"]
+        answer = assert_error(api.get(path + "yesterday"), 422, "invalid_request")
+        assert "%2B" not in answer["message"]
 
 
 def pages(api, path, member, limit):

@@ -113,6 +113,20 @@ def test_a_create_that_fails_on_its_host_frees_the_name(make_account):
     assert create(api, name="tried").status == 201
 
 
+def test_a_path_takes_an_id_and_says_how_to_find_it(make_account):
+    api = make_account().api
+    api.create_volume(name="data")
+    sandbox = create(api, name="work").json()
+    for refused, find in ((api.get("/v1/sandboxes/work"), "/v1/sandboxes?name=NAME"),
+                          (api.post("/v1/sandboxes/work/pause"), "/v1/sandboxes?name=NAME"),
+                          (api.get("/v1/volumes/data"), "/v1/volumes"),
+                          (api.delete("/v1/checkpoints/before"), "/v1/checkpoints/NAME")):
+        assert_error(refused, 404, "not_found")
+        assert f"`GET {find}` finds the id" in refused.json()["message"]
+    (found,) = api.get("/v1/sandboxes?name=work").json()["sandboxes"]
+    assert found["id"] == sandbox["id"]
+
+
 def test_creates_at_once_with_one_name(make_account):
     api = make_account().api
     for turn in range(4):

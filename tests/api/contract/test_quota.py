@@ -76,20 +76,3 @@ def test_memory_counts_too(make_account, stack):
         account.api.create(memory_mb=256)
     finally:
         stack.ctl("plan", "set", "pro", f"memory_mb={before}")
-
-
-def test_limits(api, account, three):
-    response = api.get("/v1/sandbox_limits")
-    assert response.status == 200, response
-    limits = response.json()
-    assert limits["team"] == account.team
-    assert limits["plan"]["name"] == "basic"
-    assert [plan["name"] for plan in limits["plans"]] == ["basic", "pro", "enterprise"]
-    assert limits["max_timeout"] == 3600 and limits["disk_gb"] == 10
-    assert limits["cpu_values"] == [1, 2]
-    assert limits["quota"]["limits"]["sandboxes"] == three
-    assert limits["quota"]["usage"] == {"sandboxes": 0, "vcpus": 0, "memory_mb": 0}
-    document = api.create()
-    usage = api.get(f"/v1/sandbox_limits?team={account.team}").json()["quota"]["usage"]
-    assert usage == {"sandboxes": 1, "vcpus": document["cpu"], "memory_mb": document["memory_mb"]}
-    assert_error(api.get("/v1/sandbox_limits?team=no-such"), 403, "team_forbidden", "team")

@@ -43,7 +43,8 @@ BODIES = {
     "createWebhook": {"url": "http://127.0.0.1:9/replayed"}, "updateWebhook": {"kinds": ["sandbox.died"]},
 }
 # What must come before what, and which calls end a thing: those come last.
-LAST = ["deleteVolume", "withdrawPort", "assignTemplateTag", "removeTemplateTag", "deleteTemplateVersion", "deleteTemplate", "deleteSandbox", "revokeKey", "deleteWebhook"]
+LAST = ["deleteVolume", "withdrawPort", "assignTemplateTag", "removeTemplateTag", "deleteTemplateVersion", "deleteTemplate", "deleteSandbox", "revokeKey", "resendWebhookMessages",
+        "deleteWebhook"]
 
 
 def public_key():
@@ -63,7 +64,7 @@ def dead_letter(stack, webhook_id):
 def approval_of(stack, sandbox_id):
     """A request of the sandbox without an answer."""
     approval_id = "apr_" + sandbox_id.removeprefix("sbx_")
-    stack.query("INSERT IGNORE INTO approvals (id, sandbox_id, team_id, user_id, target, asked_at_ms)"
+    stack.query("REPLACE INTO approvals (id, sandbox_id, team_id, user_id, target, asked_at_ms)"
                 " SELECT %s, id, team_id, created_by, 'a.example', UNIX_TIMESTAMP() * 1000 FROM sandboxes WHERE id = %s", approval_id, sandbox_id)
     return approval_id
 
@@ -198,7 +199,7 @@ def test_a_refused_quota_is_not_kept(make_account, stack):
         stack.ctl("plan", "set", "basic", f"volumes={before}")
 
 
-@pytest.mark.parametrize("value", ["", " ", "a b", "x" * 256, "\u00e9", "a\x7f", "\u20ac"])
+@pytest.mark.parametrize("value", ["", " ", "a b", "x" * 256, "\u00e9", "a\x01", "a\x7f", "\u20ac"])
 def test_keys_that_are_none(api, value):
     headers = {"Idempotency-Key": value.encode("utf-8")}
     response = api.post("/v1/sandboxes", {"template": "no"}, headers=headers)
@@ -307,6 +308,8 @@ def test_parallel_retries_of_each_kind(account):
         done = [answer for answer in answers if answer.status < 300]
         firsts = [answer for answer in done if answer.headers["Idempotent-Replayed"] is None]
         assert len(firsts) == 1, (method, path, answers)
+        if path == "/v1/sandboxes":
+            assert {answer.json()["id"] for answer in done} == {firsts[0].json()["id"]}
         for answer in answers:
             if answer not in done:
                 assert_error(answer, 409, "request_in_progress", "Idempotency-Key")

@@ -57,7 +57,7 @@ def test_envs_are_in_the_sandbox_and_nowhere_else(account, stack):
     is_nowhere_else()
 
     # A refusal repeats nothing of what it refuses.
-    for envs in ({name: secret, "1": "x"}, {name: [secret]}, {name: secret + "\0"}):
+    for envs in ({name: secret, "a b": "x"}, {name: [secret]}, {name: secret + "\0"}):
         refusal = api.post("/v1/sandboxes", {"envs": envs})
         assert refusal.status == 422
         assert_absent(refusal.body, forms(secret), "a refusal")

@@ -99,6 +99,7 @@ def test_the_progress_of_the_steps(builds, account):
     assert account.api.delete(f"/v1/templates/{builds.name}/versions/2").status == 204
 
 
+@pytest.mark.long
 def test_no_cache_runs_all_and_replaces(builds):
     steps = [run("date +%N >~/first")]
     builds.make(steps)
@@ -122,6 +123,7 @@ def test_files_count_by_their_content(builds):
     assert builds.read("cat ~/copy ~/one") == "22"
 
 
+@pytest.mark.long
 def test_a_step_counts_the_files_that_it_copies(builds):
     """The context of a Dockerfile is one archive."""
     api = builds.api
@@ -224,3 +226,20 @@ def test_the_cache_of_a_team_is_bounded(builds, account, stack):
                             for i in range(limit)))
     wait_until(lambda: not stack.query(CACHED, account.team), 180, "the end of the surplus and of what has no disk")
     wait_until(lambda: name not in stack.incus.names(), 60, "the end of its disk")
+
+
+@pytest.mark.parametrize("trigger,steps", [("RUN date +%N >/once; sleep 1.2", ["run", "run", "run"]), ("STOPSIGNAL SIGINT", ["env", "run", "run"])])
+def test_onbuild_of_a_base_is_cached(account, stack, trigger, steps):
+    """Steps behind those of ONBUILD are found again, and the version has the settings of ONBUILD all the same."""
+    api, base = account.api, slug()
+    create(api, base, dockerfile=f"FROM {stack.template}\nONBUILD EXPOSE 82\nONBUILD {trigger}\n")
+    built(api, base, 1)
+    versions = []
+    for last in ("one", "two", "two"):
+        create(api, name := slug(), dockerfile=f"FROM {base}\nRUN sleep 1.2\nRUN echo {last} >/last\n")
+        versions.append(built(api, name, 1, timeout_s=120))
+    for version in versions:
+        assert version["image_config"]["exposed_ports"] == ["82/tcp"], version
+        assert [step["title"].split()[0] for step in version["steps"]] == steps
+    assert [step["cached"] for step in versions[1]["steps"]] == [True, True, False], versions[1]
+    assert "nothing has changed since version 1" in versions[2]["log"], versions[2]

@@ -9,6 +9,7 @@ import pytest
 
 from cli import Cli
 from client import assert_error
+from services import until
 from stack import wait_until
 from tenant import Sandbox
 from test_template_builds import built, create, nothing_is_left, slug  # noqa: F401 (a fixture)
@@ -62,11 +63,11 @@ LABEL a=b
 VOLUME /data
 EXPOSE 8080 53/udp
 STOPSIGNAL SIGINT
-HEALTHCHECK CMD test -e /tmp/started
+HEALTHCHECK --interval=1s CMD test -e /tmp/started
 CMD ["unused"]
 FROM first AS second
 ENTRYPOINT ["/bin/sh", "-c"]
-CMD ["echo \"it's $GREETING\" >/tmp/started; sleep 1000"]
+CMD ["trap 'echo int >/tmp/asked; exit' INT; echo \"it's $GREETING\" >/tmp/started; while :; do sleep 0.1; done"]
 USER 4321:99
 RUN id -u >/tmp/number; id -g >>/tmp/number
 USER user
@@ -85,7 +86,7 @@ def test_a_dockerfile_becomes_a_template(account, stack):
     assert shown["base_version"].startswith("tpv_") and shown["from_image"] is None
     assert ", line 12: run id -un" in shown["log"], shown["log"]
     config = shown["image_config"]
-    assert config["entrypoint"] == ["/bin/sh", "-c"] and config["command"][0].startswith("echo")
+    assert config["entrypoint"] == ["/bin/sh", "-c"] and config["command"][0].startswith("trap")
     assert config["exposed_ports"] == ["8080/tcp", "53/udp"] and config["stop_signal"] == "SIGINT"
     assert config["health_check"] == ["CMD-SHELL", "test -e /tmp/started"]
     assert (config["user"], config["workdir"]) == ("user", "/opt/app/work")
@@ -103,12 +104,105 @@ def test_a_dockerfile_becomes_a_template(account, stack):
                                  "added/deep/unpacked", "tree/a/deep", "tree/b", "tree/c.txt", "tar"]
     assert sandbox.data.check("cat /tmp/number; grep -c ^user4321: /etc/passwd", user="root").split() == ["4321", "99", "1"]
     wait_until(lambda: sandbox.data.check("cat /tmp/started || true") == "it's hello you\n", 20, "the start command")
+    until(sandbox, "start_command", state="running", health="healthy")
+    assert sandbox.api.post(f"{sandbox.path}/services/start_command/restart").status == 204
+    wait_until(lambda: sandbox.data.check("cat /tmp/asked || true") == "int\n", 20, "the stop signal of the image")
 
     # A second one begins with the first: it keeps its user, and the commands run as root until USER.
     again = slug()
     create(api, again, dockerfile=f"FROM {name}:v1\nUSER root\nRUN id -un >/who\nCOPY one none /x/\n", context=HASH)
     log = built(api, again, 1, "failed", timeout_s=120)["log"]
     assert "line 4: copy /x/" in log and "has no file none" in log
+
+
+def with_links():
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w:gz") as tar:
+        for name in ("a.txt", ".c.txt", "b.md", "dir/x.png", "dir/y.txt", "dir/sub/z.png", "dir/sub/z.txt"):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(name)
+            tar.addfile(entry, io.BytesIO(name.encode()))
+        for name, target in (("link", "dir/y.txt"), ("dir/inner", "y.txt")):
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = tarfile.SYMTYPE, target
+            tar.addfile(entry)
+    return whole.getvalue()
+
+
+def test_files_are_copied_as_in_docker(account, stack):
+    """Patterns, links, folders of the path, and users whose name only the base knows."""
+    api, name = account.api, slug()
+    upload(api, with_links())
+    create(api, name, dockerfile=f"FROM {stack.template}\nENV NUMBER=4242 NAME=user\nVOLUME /data/one\n")
+    assert built(api, name, 1, timeout_s=120)["image_config"]["volumes"] == ["/data/one"]
+    again = api.post(f"/v1/templates/{name}/versions", {"context": HASH, "dockerfile": rf"""FROM {name}
+COPY *.txt none* /pattern/
+COPY --link link /link
+COPY --exclude=**/*.png --exclude=sub/*.txt dir /without/
+COPY --parents dir/y.txt ./dir/./sub dir/**/in* /parents/
+COPY --chown=$NAME:${{NAME}} a.txt /owned
+WORKDIR /work
+COPY << END <<- 'RAW' here/
+end
+END
+[TAB]$raw
+[TAB]RAW
+USER ${{NUMBER}}
+RUN id -u >/tmp/who; id -g >>/tmp/who
+""".replace("[TAB]", "\t")})
+    assert again.status == 201, again
+    built(api, name, 2, timeout_s=120)
+    sandbox = Sandbox.create(api, template=name)
+    said = sandbox.data.check("cd /; find pattern without parents -type f -o -type l | sort; stat -c '%F %s' link; cat link; echo;"
+                              " readlink without/inner; stat -c '%U %G' owned; cat work/here/*; cat /tmp/who; ls -d data/one",
+                              user="root").splitlines()
+    assert said == ["parents/dir/inner", "parents/dir/y.txt", "parents/sub/z.png", "parents/sub/z.txt", "pattern/.c.txt",
+                    "pattern/a.txt", "without/inner", "without/y.txt", "regular file 9", "dir/y.txt", "y.txt", "user user", "end",
+                    "$raw", "4242", "0", "data/one"]
+
+
+def test_a_file_is_replaced_by_a_new_one(account, stack):
+    """A program that runs keeps its old file, and a program that starts finds a whole one."""
+    api, name = account.api, slug()
+    upload(api, archive(app__one=b"new\n", app__deep__two=b"new\n", app__link=b"new\n", single=b"new\n", target=b"new\n"))
+    files = "/app/one /app/deep/two /app/kept /single /opt/target"
+    create(api, name, context=HASH, dockerfile=f"""FROM {stack.template}
+RUN mkdir -p /app/deep && for f in {files}; do echo old >$f; done; ln -s kept /app/link; ln -s /opt/target /target
+RUN stat -c %i {files} >/before
+COPY app /app
+COPY single /
+COPY target /target
+COPY single /made/.
+RUN stat -c %i {files} >/after && cat /made/single
+""")
+    built(api, name, 1, timeout_s=120)
+    sandbox = Sandbox.create(api, template=name)
+    said = sandbox.data.check(f"cat {files} /app/link; readlink /target; test -L /app/link || echo replaced; paste /before /after",
+                              user="root").splitlines()
+    assert said[:8] == ["new", "new", "old", "new", "new", "new", "/opt/target", "replaced"]
+    assert [len(set(pair.split())) for pair in said[8:]] == [2, 2, 1, 2, 2], said
+
+
+def test_a_user_has_the_group_that_is_given(account, stack):
+    """As in Docker, it has no other group, neither in RUN nor in sandboxes."""
+    api, name = account.api, slug()
+    create(api, name, dockerfile=f"""FROM {stack.template}
+RUN groupadd -g 7000 staffers && groupadd -g 7002 others && usermod -aG others user
+USER user:staffers
+RUN for f in un g G; do id -$f; done >/tmp/staffers
+WORKDIR /made
+USER 1000:7001
+RUN for f in un g G; do id -$f; done >/tmp/numbers
+""")
+    assert built(api, name, 1, timeout_s=120)["image_config"]["user"] == "user1000:7001"
+    sandbox = Sandbox.create(api, template=name)
+    assert sandbox.data.check("cat /tmp/staffers /tmp/numbers; for f in un g G; do id -$f; done").split() == [
+        "user", "7000", "7000", *2 * ("user", "7001", "7001")]
+    assert sandbox.data.check("stat -c '%U %G' /made; id -G", user="user").split()[:2] == ["user", "staffers"]
+    assert "7002" in sandbox.data.check("id -G", user="user").split()
+
+    create(api, f"{name}x", dockerfile=f"FROM {name}\nUSER user:nobody-has-it\n")
+    assert "There is no group nobody-has-it." in built(api, f"{name}x", 1, "failed", timeout_s=120)["log"]
 
 
 GIVEN = "given.example/base:1"  # the stack's settings name the default template for this image
@@ -162,8 +256,8 @@ def test_refusals_name_the_place(account, stack):
     base = f"FROM {stack.template}\n"
     refused("/dockerfile", "Line 2, column 1: there is no instruction RUNN; did you mean RUN?", base + "RUNN x")
     refused("/dockerfile", "Line 2, column 6: no stage x precedes this one", base + "COPY --from=x /a /b\nFROM image AS x")
-    refused("/dockerfile", f"Line 1: {stack.template} is a template", base + "COPY --from=image /a /b")
-    refused("/dockerfile", "Line 3: \"image:\" is not the name of an image", base + "\nFROM image:$NONE\n")
+    refused("/dockerfile", f"Line 1, column 6: {stack.template} is a template", base + "COPY --from=image /a /b")
+    refused("/dockerfile", "Line 3, column 6: \"image:\" is not the name of an image", base + "\nFROM image:$NONE\n")
     refused("/dockerfile", "each stage must begin with an image", f"FROM {stack.template} AS x\nFROM image\nCOPY --from=x /a /b")
     refused("/context", "Line 2", base + "COPY a /b")
     refused("/context", "No archive", base + "COPY a /b", context="ab" * 32)
@@ -214,7 +308,8 @@ def test_a_failed_build_leaves_no_secret(account, stack):
 
 
 @pytest.mark.parametrize("mount, secrets, place", [
-    ("id=t,required=true", {}, "Line 2, column 13: the build has no secret t"), ("target=/x", {}, "Line 2, column 13: name the secret"),
+    ("id=t,required=true", {}, "Line 2, column 13: the build has no secret t"),
+    ("target=/x,required=true", {}, "Line 2, column 13: the build has no secret x"),
     ("id=a/b", {}, "Line 2, column 13: a secret's id"), ("id=t,target=x", {"t": "1"}, "absolute path"),
     ("id=t,env=A=B", {"t": "1"}, "name of a variable"),
 ])

@@ -4,6 +4,7 @@
 import concurrent.futures
 import contextlib
 import http.client
+import importlib
 import json
 import os
 import pathlib
@@ -84,7 +85,8 @@ def test_an_image_becomes_a_template(account, stack, registry):
               entry("null", type=tarfile.CHRTYPE, devmajor=1, devminor=3)),
     ], {"Env": ["GREETING=hello you", "PATH=/opt/bin:/bin:/usr/bin"], "WorkingDir": "/srv/work", "User": "app:app",
         "Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo \"it's $GREETING\" >/tmp/started; sleep 1000"],
-        "ExposedPorts": {"8080/tcp": {}}, "StopSignal": "SIGINT", "Healthcheck": {"Test": ["CMD", "true"]}}))
+        "ExposedPorts": {"8080/tcp": {}}, "StopSignal": "SIGINT", "Healthcheck": {"Test": ["CMD", "true"]},
+        "Volumes": {"/kept/here": {}, "/data": {}}, "OnBuild": ["RUN  exit 1"]}))
     upload(api, archive(folder__two=b"copied\n"))
     name = build(api, "whole", start_image_command=True, ready_command="test -s /tmp/started", tags=["v1"],
                  steps=[{"type": "copy", "files": HASH, "source": "folder", "destination": "copied/", "user": "root"},
@@ -96,6 +98,7 @@ def test_an_image_becomes_a_template(account, stack, registry):
     assert config["digest"].startswith("sha256:") and config["platform"] == f"linux/{MACHINE}"
     assert (config["user"], config["workdir"], config["stop_signal"]) == ("app:app", "/srv/work", "SIGINT")
     assert config["entrypoint"] == ["/bin/sh", "-c"] and config["exposed_ports"] == ["8080/tcp"]
+    assert config["volumes"] == ["/data", "/kept/here"]
     assert config["health_check"] == ["CMD", "true"] and config["envs"]["GREETING"] == "hello you"
     assert "fetching image whole" in shown["log"] and "step 2 of 3: run" in shown["log"] and "left out 1 device" in shown["log"]
     wait_until(lambda: api.list() == [], 60, "the end of the build's sandbox")
@@ -108,9 +111,14 @@ def test_an_image_becomes_a_template(account, stack, registry):
         "4755", "700", "5", "2", "one/usr/lib/sandlot/sandlot-agent"]
     wait_until(lambda: sh(sandbox, "cat /tmp/started || true") == "it's hello you\n", 20, "the image's command")
     assert sh(sandbox, "ls -d /.sandlot-image /var/tmp/.sandlot-build /null 2>/dev/null || true", user="root") == ""
-    assert sh(sandbox, "id -un; pwd", user="user").split() == ["user", "/srv/work"]
+    assert sandbox.show()["exposed_ports"] == [{"port": 8080, "protocol": "http", "public": False}]
+    closed = Sandbox.create(api, template=name, exposed_ports=[])
+    assert closed.show()["exposed_ports"] == []
+    api.delete(closed.path)
+    assert sh(sandbox, "id -un; pwd; ls -d /kept/here", user="user").split() == ["user", "/srv/work", "/kept/here"]
 
 
+@pytest.mark.long
 def test_an_image_without_a_shell(account, registry):
     """Nothing is there but a program: neither /etc nor a shell, and the user is a number."""
     api = account.api
@@ -132,6 +140,54 @@ def test_an_image_without_a_shell(account, registry):
     assert api.post(f"{sandbox.path}/pause", {"memory": False}).status == 200
     sandbox.resume()
     assert sh(sandbox, "cat /etc/hostname; ls /app").split() == ["sandbox", "busybox", "kept"]
+
+
+def program(folder, compiler):
+    """A program that a compiler links to its own library for programs."""
+    (folder / "hello.c").write_text('#include <pwd.h>\n#include <stdio.h>\n#include <unistd.h>\n'
+                                    'int main(void) { struct passwd *me = getpwuid(getuid());'
+                                    ' return printf("hello %s\\n", me ? me->pw_name : "nobody") < 0; }')
+    subprocess.run([compiler, "-o", str(folder / "hello"), str(folder / "hello.c")], check=True)
+    return (folder / "hello").read_bytes()
+
+
+def library(path):
+    return entry(path.lstrip("/"), pathlib.Path(path).read_bytes(), mode=0o755)
+
+
+def musl(folder_):
+    return [*shell(), folder("lib"), library("/lib/ld-musl-x86_64.so.1"), entry("bin/hello", program(folder_, "musl-gcc"), mode=0o755)]
+
+
+def distroless(folder_):
+    return [folder("etc"), entry("etc/passwd", b"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532::/home/nonroot:/sbin/nologin\n"),
+            entry("etc/group", b"root:x:0:\nnonroot:x:65532:\n"), library("/lib64/ld-linux-x86-64.so.2"),
+            library("/lib/x86_64-linux-gnu/libc.so.6"), entry("bin/hello", program(folder_, "gcc"), mode=0o555)]
+
+
+def nix(folder_):
+    """Links into a store in which nothing can be written, also of /etc and /bin."""
+    store = "nix/store/0000-"
+    made = [folder("nix"), folder("nix/store", 0o555), folder(f"{store}etc", 0o555), folder(f"{store}glibc"),
+            entry(f"{store}etc/passwd", b"root:x:0:0::/root:/bin/sh\n", mode=0o444), *shell(f"{store}tools"),
+            library("/lib/x86_64-linux-gnu/libc.so.6"), library("/lib64/ld-linux-x86-64.so.2"),
+            entry(f"{store}tools/hello", program(folder_, "gcc"), mode=0o555)]
+    return [*made, link("etc", f"/{store}etc"), link("bin", f"/{store}tools"), link("tmp", "/var/tmp")]
+
+
+@pytest.mark.parametrize("files,user", [(musl, "user"), (distroless, "nonroot"), (nix, "user")])
+def test_images_of_other_kinds(account, registry, tmp_path, files, user):
+    """Another C library, no shell, and an odd /etc: the programs of the image and the steps of a build run."""
+    api, image = account.api, files.__name__
+    registry.push(image, Image([layer(*files(tmp_path))], {"User": "65532" if image == "distroless" else ""}))
+    name = slug()
+    create(api, name, dockerfile=f"FROM {PLAIN}/{image}\nUSER root\nRUN /bin/hello >/made\nRUN echo kept >>/etc/hosts.kept\n")
+    built(api, name, 1, timeout_s=180)
+    sandbox = Sandbox.create(api, template=name)
+    assert sh(sandbox, "cat /made; hello; cat /etc/hosts.kept", user="root").splitlines() == ["hello root", "hello root", "kept"]
+    assert sh(sandbox, "hello", user=user) == f"hello {user}\n"
+    sandbox.data.upload("written", b"by the API", user=user)
+    assert sh(sandbox, "cat ~/written", user=user) == "by the API"
 
 
 def test_a_dockerfile_begins_with_an_image(account, registry):
@@ -160,6 +216,7 @@ ENTRYPOINT []
     wait_until(lambda: sh(sandbox, "cat /tmp/started || true") == "yes!\n", 20, "the command")
 
 
+@pytest.mark.long
 def test_an_image_by_a_tag_is_cached_by_its_digest(account, registry):
     api, name = account.api, slug()
 
@@ -184,6 +241,27 @@ def test_an_image_by_a_tag_is_cached_by_its_digest(account, registry):
     push(b"two")
     assert made(3) == (0, "two"), "the tag points to another image"
     assert made(4) == (2, "two")
+
+
+def test_images_share_their_lower_layers(account, registry):
+    """A second image costs its own layers: the registry does not have the shared one any more. The first one comes
+    slowly, because what takes less than a second is not cached."""
+    api = account.api
+    files = [entry(f"many/{i}", os.urandom(64)) for i in range(20)]
+    shared, own = layer(*shell(), folder("etc"), folder("many"), *files), layer(entry("etc/which", b"two\n"), entry("many/.wh.7"))
+    registry.push("lower", Image([shared]))
+    registry.push("upper", Image([shared, own]))
+    built(api, build(api, f"{ODD}/breaks/lower"), 1, timeout_s=120)
+    registry.lose(shared)
+    upper = build(api, f"{PLAIN}/upper")
+    log = built(api, upper, 1, timeout_s=120)["log"]
+    assert "the first layer of the image: cached" in log and "layer 2 of 2" in log and "layer 1 of 2" not in log, log
+    sandbox = Sandbox.create(api, template=upper)
+    assert sh(sandbox, "cat /etc/which; ls /many").splitlines() == ["two", *sorted(str(i) for i in range(20) if i != 7)]
+    assert sandbox.data.read("/many/8") == files[8][1]
+    api.destroy(sandbox.id)
+    whole = failed(api, f"{PLAIN}/upper", no_cache=True)
+    assert "layer 1 of 2" in whole and "does not have it" in whole
 
 
 def test_stages_copy_from_each_other(account, registry):
@@ -221,9 +299,55 @@ USER 700
     sandbox = Sandbox.create(api, template=name)
     said = sh(sandbox, "cat /dest/own/arch; stat -c %a /dest/tool /dest/own/tool", user="root").splitlines()
     assert said == [MACHINE, "644", "700"]
-    said = sh(sandbox, "id -u; pwd; cat /seen /dest/nine; stat -c '%u:%g' /two /dest/deep/two /dest/nine /dest/made; echo $WHICH$LOST")
-    assert said.splitlines() == ["700", "/home/user700", "base0", "builderbase ", "builder", "7:8", "7:8", "9:9", "0:0", "base"]
+    said = sh(sandbox, "id -u; id -g; pwd; cat /seen /dest/nine; stat -c '%u:%g' /two /dest/deep/two /dest/nine /dest/made; echo $WHICH$LOST")
+    assert said.splitlines() == ["700", "0", "/home/user700", "base0", "builderbase ", "builder", "7:8", "7:8", "9:9", "0:0", "base"]
     assert sh(sandbox, "ls -d /.sandlot-image* /var/tmp/.sandlot-build 2>/dev/null || true", user="root") == ""
+
+
+def test_the_triggers_of_a_base(account, registry):
+    """ONBUILD runs once, directly after FROM, in a Dockerfile that begins with an image, a stage's image or a template."""
+    api, name, child, last, stages = account.api, slug(), slug(), slug(), slug()
+    triggers = ["ARG MODE=none", "WORKDIR /app", "COPY folder/ .", "RUN echo $MODE $WHICH >mode"]
+    registry.push("triggers", Image([layer(*shell(), folder("etc"))], {"Env": ["WHICH=base"], "OnBuild": [*triggers, "EXPOSE 81"]}))
+    upload(api, archive(folder__two=b"copied\n"))
+    create(api, name, context=HASH, build_args={"MODE": "fast"}, dockerfile=f"""ARG MODE
+FROM {PLAIN}/triggers
+RUN cat two mode >seen
+EXPOSE 80
+ONBUILD RUN echo child >>/child
+""")
+    shown = built(api, name, 1, timeout_s=120)
+    assert [one["line"] for one in shown["steps"]][-4:] == [2, 2, 2, 3], shown["steps"]
+    assert {one["state"] for one in shown["steps"]} == {"done"}, shown["steps"]
+    assert ", line 2: run echo $MODE $WHICH >mode" in shown["log"], shown["log"]
+    assert sorted(shown["image_config"]["exposed_ports"]) == ["80/tcp", "81/tcp"]
+    sandbox = Sandbox.create(api, template=name)
+    assert sh(sandbox, "cat /app/seen; ls /child 2>/dev/null || true", user="root").splitlines() == ["copied", "fast base"]
+    api.destroy(sandbox.id)
+
+    create(api, child, dockerfile=f"FROM {name}\nRUN cat /child >/seen\n")
+    built(api, child, 1, timeout_s=120)
+    create(api, last, dockerfile=f"FROM {child}\nRUN cat /child /seen >/all\n")
+    built(api, last, 1, timeout_s=120)
+    sandbox = Sandbox.create(api, template=last)
+    assert sh(sandbox, "cat /all", user="root").split() == ["child", "child"]
+    api.destroy(sandbox.id)
+
+    create(api, stages, context=HASH, dockerfile=f"""FROM {PLAIN}/triggers AS one
+FROM {PLAIN}/triggers
+COPY --from=one /app/mode /other
+""")
+    built(api, stages, 1, timeout_s=180)
+    sandbox = Sandbox.create(api, template=stages)
+    assert sh(sandbox, "cat /other /app/mode /app/two", user="root").splitlines() == 2 * ["none base"] + ["copied"]
+    api.destroy(sandbox.id)
+
+    registry.push("badtriggers", Image([layer(*shell(), folder("etc"))], {"OnBuild": ["RUN true", "RUM x"]}))
+    for image, said in (("badtriggers", "Line 2: the base has ONBUILD RUM x: there is no instruction RUM"),
+                        ("triggers", "Line 2: the base has ONBUILD COPY folder/ ., which copies files")):
+        wrong = slug()
+        create(api, wrong, dockerfile=f"# wrong\nFROM {PLAIN}/{image}\n")
+        assert said in built(api, wrong, 1, "failed", timeout_s=120)["log"]
 
 
 def test_an_image_without_files(account, registry):
@@ -242,6 +366,33 @@ CMD ["/app"]
         "app", "bin", "dev", "etc", "home", "proc", "root", "run", "sbin", "sys", "tmp", "usr", "var"]
     assert built(api, alone, 1, timeout_s=180)["image_config"]["name"] == "scratch"
     assert sh(Sandbox.create(api, template=alone), "cat /made") == "made\n"
+
+
+def test_all_of_a_stage(account, registry):
+    """A link that is named means its file. In an image without files, folders of the build become links of the stage, and
+    links are copied again over themselves."""
+    api, name = account.api, slug()
+    registry.push("whole", Image([layer(*shell())]))
+    create(api, name, dockerfile=f"""FROM {PLAIN}/whole AS make
+RUN mkdir -p /opt/lib/real /made && mv /home /usr/own && ln -s usr/own /home && echo one >/opt/lib/real/one
+RUN ln -s real/one /opt/lib/one && ln -s /opt/lib /opt/absolute && echo hidden >/opt/lib/.hidden && chown 7:8 /made
+FROM scratch
+COPY --from=make / /
+COPY --from=make / /
+COPY --from=make /opt/lib/one /copied
+COPY --from=make /opt/absolute /folder/
+COPY --from=make --exclude=re* /opt/lib /excluded/
+COPY --from=make --parents /opt/./lib/**/o* /parents/
+COPY --from=make /opt/lib/*e* /opt/lib/none* /pattern/
+""")
+    built(api, name, 1, timeout_s=180)
+    said = sh(Sandbox.create(api, template=name), "cd /; stat -c %F copied; cat copied; readlink home; stat -c %u:%g made;"
+              " for f in folder excluded parents pattern; do echo $f; find $f -mindepth 1 | sort; done", user="root").splitlines()
+    assert said == ["regular file", "one", "usr/own", "7:8",
+                    "folder", "folder/.hidden", "folder/one", "folder/real", "folder/real/one",
+                    "excluded", "excluded/.hidden", "excluded/one",
+                    "parents", "parents/lib", "parents/lib/one", "parents/lib/real", "parents/lib/real/one",
+                    "pattern", "pattern/.hidden", "pattern/one"]
 
 
 @pytest.mark.long
@@ -311,6 +462,7 @@ def test_what_goes_with_what(account, stack):
     refused("/steps/0/type", from_image="a", steps=[{"type": "image"}])
 
 
+@pytest.mark.long
 def test_what_an_image_may_not_be(account, registry):
     """Each is refused with its reason, and leaves nothing."""
     api = account.api
@@ -343,18 +495,24 @@ def test_what_an_image_may_not_be(account, registry):
     wait_until(lambda: api.list() == [], 60, "the end of the builds' sandboxes")
 
 
+@pytest.mark.long
 def test_registries_that_misbehave(account, registry):
     api = account.api
-    registry.push("layered", Image([layer(*shell()), layer(entry("etc/kept", os.urandom(200000)))]))
+    def push(name):
+        """Layers of its own: a build takes equal ones from the cache."""
+        return registry.push(name, Image([layer(*shell(), entry("etc/name", name.encode())), layer(entry("etc/kept", os.urandom(200000)))]))
+
+    for name in ("breaks", "busy", "moves", "cuts", "alters", "floods"):
+        push(name)
     registry.push("packed", Image([layer(*shell(), compress=zstd), layer(entry("etc/kept", b"plain"), compress=bytes)]))
-    good = [f"{PLAIN}/packed", *(f"{ODD}/{way}/layered" for way in ("breaks", "busy", "moves"))]
+    good = [f"{PLAIN}/packed", *(f"{ODD}/{way}/{way}" for way in ("breaks", "busy", "moves"))]
     bad = {
         "cuts": "broke off 4 times", "alters": "digest", "swaps": "has the digest", "floods": "larger than 4 MiB",
     }
-    exact = registry.push("layered", Image([layer(*shell())]), "exact")["digest"]
+    exact = push("swaps")["digest"]
     with concurrent.futures.ThreadPoolExecutor(4) as at_once:
         ready = [at_once.submit(lambda image=image: built(api, build(api, image), 1, timeout_s=240)) for image in good]
-        refused = {way: at_once.submit(failed, api, f"{ODD}/{way}/layered" + (f"@{exact}" if way == "swaps" else "")) for way in bad}
+        refused = {way: at_once.submit(failed, api, f"{ODD}/{way}/{way}" + (f"@{exact}" if way == "swaps" else "")) for way in bad}
         for one in ready:
             one.result()
         for way, reason in refused.items():
@@ -365,6 +523,7 @@ def test_http_is_for_registries_of_the_operators_list(account, registry):
     assert "SSL" in failed(account.api, f"{ODD.replace('5001', '5002')}/small")
 
 
+@pytest.mark.long
 def test_an_index_and_a_digest(account, registry):
     api = account.api
     ours = registry.push("many", Image([layer(*shell(), entry("etc/which", b"ours"))]), "ours")
@@ -377,13 +536,56 @@ def test_an_index_and_a_digest(account, registry):
         assert sh(Sandbox.create(api, template=name), "cat /etc/which") == "ours"
 
 
-def fetch(registry, folder, seconds, repository, port=5001, reference="latest"):
+def fetch(registry, folder, seconds, repository, port=5001, reference="latest", **fields):
     """The program of builders by itself, next to the registry."""
     order = {"image": "asked", "registry": f"127.0.0.1:{port}", "repository": repository, "reference": reference,
-             "plain_http": True, "bytes_max": 1 << 30, "files_max": 1000, "seconds": seconds}
+             "plain_http": True, "bytes_max": 1 << 30, "files_max": 1000, "seconds": seconds, **fields}
     (folder / "order").write_text(json.dumps({**order, "user": USER, "password": PASSWORD}))
     return subprocess.run(registry.in_namespace(sys.executable, "-B", str(FETCH), str(folder / "order"), str(folder / "tree")),
                           check=False, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("said,chosen", [
+    ("app:staff", "app:staff"), ("app:7", "app:7"), ("app:", "app"), ("app", "app"), ("app:none", "app"), ("app:\u0667", "app"),
+    ("700:staff", "app:staff"), ("", "user"), (":staff", "user:staff"), ("900:", "user900")])
+def test_the_user_of_an_image(monkeypatch, said, chosen):
+    """Lines without a name, and digits other than those of ASCII, name no user."""
+    monkeypatch.syspath_prepend(str(FETCH.parent))
+    finish = importlib.import_module("finish")
+    lists = {"/etc/passwd": ["::900:900::/:", "::700:700::/:", "app:x:700:700::/srv:"], "/etc/group": ["::0:", "staff:x:50:"]}
+    monkeypatch.setattr(finish, "lines_of", lists.get)
+    monkeypatch.setattr(finish, "add_user", lambda *_: None)
+    assert finish.choose_user(said) == chosen
+
+
+@pytest.mark.long
+def test_parts_of_an_image(registry, tmp_path):
+    """With digests of layers the program ends after each part, and continues only what it has left itself. It asks for
+    the manifest once."""
+    large = [layer(entry(f"large{i}", os.urandom(33 << 20)), compress=bytes) for i in range(2)]
+    pushed = registry.push("parts", Image([*large, layer(entry("small", b"small"))]))
+    where = {"repository": "parts", "port": 5000, "reference": pushed["digest"]}
+    tree, note = tmp_path / "tree", tmp_path / "tree" / "layers"
+
+    def more(**fields):
+        return fetch(registry, tmp_path, 100, **where, layers=["known"], **fields)
+
+    said = [more().stdout.splitlines()[-1] for _ in range(2)]
+    assert [line.split(":")[0] for line in said] == ["layer 1 of 3", "layer 2 of 3"]
+    assert sorted(os.listdir(tree / "root")) == ["large0", "large1"]
+    registry.hide("parts")
+    third = more()
+    registry.show("parts")
+    assert third.returncode == 75 and "layer 3 of 3" in third.stdout and "layer 2" not in third.stdout
+    digest = note.read_text().splitlines()[0]
+    note.write_text(f"{digest}\n9 9\n")  # not what the program has written
+    assert "layer 1 of 3" in more().stdout
+    note.unlink()  # killed in the middle of a layer
+    assert "layer 1 of 3" in more().stdout
+    where["reference"] = registry.push("parts", Image([large[1], large[0]]))["digest"]
+    assert "layer 1 of 2" in more().stdout, "the lower layer is another one"
+    bounded = more(bytes_max=50 << 20)
+    assert bounded.returncode == 1 and "more than 50 MiB" in bounded.stdout.splitlines()[-1]
 
 
 def test_registries_without_an_end(registry, tmp_path):

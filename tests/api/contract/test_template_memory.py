@@ -98,6 +98,7 @@ def test_the_server_is_up_when_the_create_answers(account, stack):
     assert asked(tagged).split()[0] == said[0].split()[0]
 
 
+@pytest.mark.long
 def test_teams_with_smaller_disks_continue_the_memory_too(make_account, stack):
     """Templates of the deployment are built on the largest plan."""
     account = make_account("enterprise")
@@ -179,6 +180,7 @@ def test_memory_counts_and_goes_with_its_version(account, stack, set_plan):
     assert_nothing_of_it(stack, checkpoint)
 
 
+@pytest.mark.long
 def test_equal_versions_share_their_memory(account, stack):
     """Equal versions share one memory: it counts once, and is deleted with the last version."""
     api = account.api

@@ -87,6 +87,19 @@ def test_a_failed_build_is_built_again(account, stack):
     assert sealed(stack, name) == [0, 0]
 
 
+def test_onbuild_of_the_base_runs_once_again(account, stack):
+    api, base, name = account.api, slug(), slug()
+    create(api, base, dockerfile=f"FROM {stack.template}\nONBUILD EXPOSE 82\nONBUILD RUN echo once >>/once\n")
+    built(api, base, 1)
+    create(api, name, dockerfile=f"FROM {base}\nRUN cat /once; exit 1\n")
+    failed = built(api, name, 1, "failed")
+    settled(stack, name)
+    assert again(api, name, 1).status == 201
+    second = built(api, name, 2, "failed")
+    assert [step["title"] for step in second["steps"]] == [step["title"] for step in failed["steps"]] == [
+        "run echo once >>/once", "run cat /once; exit 1"]
+
+
 def test_a_build_from_an_image_is_built_again(account, stack):
     image, name = "gone-" + secrets.token_hex(4), slug()
     stack.ctl("image", "allow", image)
@@ -108,7 +121,7 @@ def test_what_cannot_be_built_again(account, other_account, stack):
     assert_error(again(api, name, 1), 422, "invalid_request", "/retry")  # it still runs
     built(api, name, 1, "failed")
     settled(stack, name)
-    for number in (2, 0, -1, "1", None, 2**32):
+    for number in (2, 0, -1, "1", 2**32):
         assert_error(again(api, name, number), 422, "invalid_request", "/retry")
     for more in ({"template": stack.template}, {"dockerfile": "FROM x"}, {"checkpoint_id": "ckp_x"}):
         assert_error(again(api, name, 1, **more), 422, "invalid_request", "/retry")

@@ -71,6 +71,20 @@ def test_steps_make_a_version(account, stack):
     assert other.data.check("echo $WORD") == "mine\n"
 
 
+# Write the shell again, as `cp` does, and take one's time.
+REPLACES_THE_SHELL = """python3 -c "
+import os, shutil, time
+shutil.copy('/bin/sh', '/bin/new'); os.rename('/bin/new', '/bin/sh')
+with open('/bin/sh', 'r+b'): time.sleep(2)" && echo done"""
+
+
+def test_a_step_replaces_the_shell(account, stack):
+    """The service looks at the step with this shell, and Linux starts no program that is open for writing."""
+    name = slug()
+    create(account.api, name, template=stack.template, steps=[{"type": "run", "command": REPLACES_THE_SHELL, "user": "root"}])
+    assert "| done" in built(account.api, name, 1, timeout_s=120)["log"]
+
+
 @pytest.mark.long
 def test_what_a_step_writes_is_in_the_log_within_bounds(account, stack):
     name = slug()

@@ -181,6 +181,28 @@ def test_a_public_template_is_named_with_its_team(template, other_account, stack
     stranger.destroy(used["id"])
 
 
+def test_only_the_owner_sees_failed_versions(template, other_account, stack):
+    stranger, name = other_account.api, f"{template.team}/{template.slug}"
+    path = f"/v1/templates/{name.replace('/', '%2F')}"
+
+    def numbers(api):
+        return [one["version"] for one in api.get(f"{path}/versions").json()["versions"]]
+
+    assert template.api.request("PATCH", template.path, {"public": True}).status == 200
+    stack.query("UPDATE template_versions SET state = 'failed' WHERE id = %s", template.ids[1])
+    try:
+        assert (numbers(template.api), numbers(stranger)) == ([2, 1], [1])
+        assert template.api.get(f"{path}/versions/2").json()["state"] == "failed"
+        assert_error(stranger.get(f"{path}/versions/2"), 404, "not_found")
+        assert stranger.get(path).json()["latest_version"] == 1
+        for api, known in ((template.api, "2 is failed, 1 is ready."), (stranger, "ready: 1 is ready.")):
+            refused = api.post("/v1/sandboxes", {"template": f"{name}:2"})
+            assert assert_error(refused, 422, "template_not_found", "/template")["message"].endswith(known)
+    finally:
+        stack.query("UPDATE template_versions SET state = 'ready' WHERE id = %s", template.ids[1])
+        template.api.request("PATCH", template.path, {"public": False})
+
+
 def test_the_deployments_beside_an_own_one_of_that_slug(stack, template):
     stack.query("UPDATE templates SET slug = %s WHERE slug = %s AND owner = (SELECT id FROM teams WHERE slug = %s)",
                 stack.template, template.slug, template.team)

@@ -161,6 +161,8 @@ def test_an_unknown_template_names_what_there_is(api, stack, slug):
     assert f" {stack.template}" in message("zzzzzzzzzzzzzzz").partition("may use:")[2]
     assert message(f"{slug}:7") == (
         f'The template "{slug}" has no such version that is ready: 2 is ready, 1 is ready.')
+    assert message(f"{slug}:07") == (
+        f'The template "{slug}" has no tag with this name, and no such version that is ready: 2 is ready, 1 is ready.')
 
 
 # --- the team of the deployment ---

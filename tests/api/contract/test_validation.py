@@ -54,11 +54,11 @@ ONE_BEYOND = [
     ({"timeout": -1}, "/timeout"),
     ({"timeout": 3601}, "/timeout"),
     ({"timeout": 10**18}, "/timeout"),
-    ({"timeout": 10**30}, None),
+    ({"timeout": 10**30}, "/timeout"),
+    ({"timeout": 10**400}, "/timeout"),
     ({"timeout": 1.5}, "/timeout"),
     ({"timeout": "60"}, "/timeout"),
     ({"timeout": True}, "/timeout"),
-    ({"timeout": None}, "/timeout"),
     ({"team": 5}, "/team"),
     ({"template": ["python"]}, "/template"),
     ({"lifecycle": "kill"}, "/lifecycle"),
@@ -79,10 +79,9 @@ ONE_BEYOND = [
     ({"envs": {"A": None}}, "/envs/A"),
     ({"envs": {"A": "a\0b"}}, "/envs/A"),
     ({"envs": {"": "x"}}, None),
-    ({"envs": {"1A": "x"}}, "/envs/1A"),
-    ({"envs": {"A-B": "x"}}, "/envs/A-B"),
     ({"envs": {"A=B": "x"}}, "/envs/A=B"),
-    ({"envs": {"Ä": "x"}}, "/envs/Ä"),
+    ({"envs": {"A\tB": "x"}}, "/envs/A\tB"),
+    ({"envs": {"A B": "x"}}, "/envs/A B"),
     ({"envs": {"A": "x" * 65537}}, None),
     ({"envs": {f"A{n}": "x" * 1024 for n in range(64)}}, "/envs"),
     ({"volume_mounts": ["a"]}, "/volume_mounts"),
@@ -118,13 +117,7 @@ def name_of(case):
 
 @pytest.mark.parametrize("body, field", ONE_BEYOND, ids=[name_of(body) for body, _ in ONE_BEYOND])
 def test_one_beyond_the_edge_is_refused(api, body, field):
-    response = api.post("/v1/sandboxes", body)
-    if response.status == 400:
-        # A number that no JSON reader here can hold.
-        assert_error(response, 400, "invalid_json")
-        assert body == {"timeout": 10**30}
-        return
-    answer = assert_error(response, 422, "invalid_request", field)
+    answer = assert_error(api.post("/v1/sandboxes", body), 422, "invalid_request", field)
     assert answer["field"].startswith("/" + next(iter(body))), answer
 
 
@@ -180,6 +173,43 @@ def test_unknown_query_parameters_are_refused(api, shared_sandbox, path):
 
 def test_query_parameters_of_a_create_are_refused(api):
     assert_error(api.post("/v1/sandboxes?timeout=5", {}), 422, "invalid_request", "timeout")
+
+
+# --- null ---
+
+
+def test_null_on_create_is_no_value(make_account):
+    """Clients that write each member of an object write null where they have no value."""
+    api = make_account().api
+    plain = api.create()
+    nulls = {name: None for name in (
+        "team", "template", "template_id", "snapshot_id", "timeout", "lifecycle", "auto_pause", "metadata", "envs", "hooks",
+        "services", "volume_mounts", "allow_internet_access", "allow_package_registry_access", "allow_public_traffic",
+        "allow_out", "deny_out", "egress_profile", "egress_profiles", "rules", "exposed_ports", "https_ports", "cpu",
+        "memory_mb", "name", "mask_request_host", "expose_all_ports", "ask")}
+    made = api.create(**nulls)
+    own = {"id", "deadline", "data_plane_url", "created_at", "updated_at", "session"}
+    assert {name: value for name, value in made.items() if name not in own} == {
+        name: value for name, value in plain.items() if name not in own}
+    inside = api.create(lifecycle={"on_timeout": "pause", "auto_resume": None, "idle_timeout": None},
+                        exposed_ports=[{"port": 3000, "protocol": None, "public": None}])
+    assert inside["lifecycle"]["auto_resume"] is False and inside["exposed_ports"][0]["protocol"] == "http"
+    other = api.request("PUT", f"/v1/sandboxes/{inside['id']}/network", {"allow_internet_access": None, "allow_out": None}).json()
+    assert other["allow_internet_access"] == plain["network"]["allow_internet_access"]
+    json_type = {"Content-Type": "application/json"}
+    assert api.post(f"/v1/sandboxes/{inside['id']}/resume", b"null", headers=json_type).status == 200
+
+
+def test_null_in_a_merge_patch_removes(make_account):
+    api = make_account().api
+    made = api.create(name="short-lived", metadata={"a": "1", "b": "2"}, lifecycle={"on_timeout": "pause", "idle_timeout": 60})
+    path = f"/v1/sandboxes/{made['id']}"
+    body = {"name": None, "metadata": {"a": None}, "lifecycle": {"idle_timeout": None}}
+    shown = api.request("PATCH", path, body).json()
+    assert (shown["name"], shown["metadata"], shown["lifecycle"]["idle_timeout"]) == (None, {"b": "2"}, None)
+    assert api.request("PATCH", path, {"metadata": None}).json()["metadata"] == {}
+    for body, field in (({"timeout": None}, "/timeout"), ({"lifecycle": {"on_timeout": None}}, "/lifecycle/on_timeout")):
+        assert_error(api.request("PATCH", path, body), 422, "invalid_request", field)
 
 
 # --- volumes ---
@@ -258,7 +288,7 @@ def test_what_is_no_json(api, text):
     assert_error(response, 400, "invalid_json")
 
 
-@pytest.mark.parametrize("text", ["[{}]", '"x"', "5", "null"])
+@pytest.mark.parametrize("text", ["[{}]", '"x"', "5"])
 def test_a_body_that_is_no_object(api, text):
     response = api.post("/v1/sandboxes", text.encode(), headers={"Content-Type": "application/json"})
     assert "must be a JSON object" in assert_error(response, 422, "invalid_request")["message"]

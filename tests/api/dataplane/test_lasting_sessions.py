@@ -62,6 +62,19 @@ def test_open_streams_end_with_the_sessions(sandbox):
     assert collect(again).exit_code == 0
 
 
+def test_an_agent_cannot_keep_its_streams(make_sandbox):
+    """It stands still, so it ends no stream itself. The service notices that after half a minute only."""
+    sandbox = make_sandbox()
+    plane = DataPlane(sandbox.stack, session(sandbox, lifetime="sandbox"))
+    waiting = [InBackground(is_cut_off, stream) for stream in (plane.echoing()[0], open_terminal(plane))]
+    sandbox.stack.incus.freeze(sandbox.instance)
+    try:
+        assert sandbox.api.delete(f"{sandbox.path}/sessions").status == 204
+        assert all(one.result(10) for one in waiting)
+    finally:
+        sandbox.stack.incus.unfreeze(sandbox.instance)
+
+
 def open_terminal(plane):
     stream = Stream(*plane.open_stream("process.Process/Start", {
         "process": {"cmd": "/bin/sh"}, "pty": {"size": {"cols": 80, "rows": 24}}}))

@@ -35,6 +35,8 @@ CALLS = [
     ("POST", "/files/compose", b'{"source_paths":["/tmp/none"],"destination":"/tmp/y"}', JSON),
     ("GET", "/metrics", None, {}),
     ("GET", "/envs", None, {}),
+    ("POST", "/exec", b'{"cmd":"id"}', JSON),
+    ("GET", "/no/such/path", None, {}),
     *[("POST", f"/{name}", b'{"path":"/tmp/none"}', JSON) for name in UNARY],
     *[("POST", f"/{name}", envelope({"path": "/tmp/none", "process": {"cmd": "/bin/true"}}), STREAM)
       for name in STREAMS],
@@ -71,6 +73,8 @@ def test_every_call_takes_the_token_of_its_sandbox_only(shared_sandbox, ring, sa
         for one in headers:
             for call, answer in every_answer(origin, one):
                 assert answer.status == 401, (call, one, answer)
+                if call[0] != "HEAD":
+                    assert_error(answer, 401, "unauthorized")
     assert data.download("/tmp/refused").status == 404
 
 

@@ -58,7 +58,7 @@ def conversation(stack, key, pause_s):
     """Yields what is to be done, and is sent the answers."""
     api, headers = stack.base_url, {"X-API-KEY": key}
     made = yield Call("POST", f"{api}/sandboxes", headers=headers, json={
-        "templateID": "base", "timeout": 600, "metadata": {"a": "b"}, "envVars": {"GREETING": "hello"}, "secure": True})
+        "templateID": "base", "timeout": 600, "metadata": {"a": "b"}, "envVars": {"GREETING": "hello", "log-level.x%%": "3"}, "secure": True})
     assert made.status_code == 201, made.text
     sandbox = made.json()
     data = f"https://49983-{sandbox['sandboxID']}.{sandbox['domain']}"
@@ -76,6 +76,7 @@ def conversation(stack, key, pause_s):
 
     status, output = end_of((yield run("echo $GREETING")))
     assert (status, len(output)) == (0, 1) and output[0]["stdout"] == "aGVsbG8K"
+    assert end_of((yield run("printenv log-level.x%%")))[1][0]["stdout"] == "Mwo="
     status, _ = end_of((yield run("exit 3")))
     assert status == 3
     written = yield Call("POST", f"{data}/files?path=/home/user/f&username=user", headers=token, files={"file": ("f", b"kept")})

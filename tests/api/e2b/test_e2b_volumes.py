@@ -24,6 +24,15 @@ def volume(call):
     return made.json()
 
 
+def test_names_of_volumes(call):
+    made = call("POST", "/volumes", {"name": "My_Volume"})
+    assert (made.status, made.json()["name"]) == (201, "my_volume"), made
+    for name in ("my_volume", "MY_VOLUME"):
+        assert_refused(call("POST", "/volumes", {"name": name}), 409)
+    for name in ("a b", "a/b", "-a", "a.b"):
+        assert_refused(call("POST", "/volumes", {"name": name}), 400, "/name")
+
+
 def content(stack, token, method, path, body=None):
     sent = {"Authorization": f"Bearer {token}", "Content-Type": "application/octet-stream"}
     return Api(stack, None).origin.request(method, path, body, sent)
@@ -59,7 +68,7 @@ def test_a_token_of_a_volume_ends_with_its_key(stack, account, volume):
 
 def test_files_of_a_volume(call, volume):
     place = f"/volumecontent/{volume['volumeID']}"
-    for query, status in (("", 400), ("?path=relative", 400), ("?path=/a&uid=65536", 400), ("?path=/a&mode=4096", 400)):
+    for query, status in (("", 400), ("?path=/a&uid=65536", 400), ("?path=/a&mode=4096", 400)):
         assert_refused(call("POST", f"{place}/dir{query}"), status)
     assert call("POST", f"{place}/dir?path=/a/b&mode=448&uid=1000&gid=1000&force=true").json()["mode"] == 0o700
     assert_refused(call("PUT", f"{place}/file?path=/a/f", {"a": 1}), 400)
@@ -75,6 +84,25 @@ def test_files_of_a_volume(call, volume):
     assert_refused(call("GET", f"{place}/dir?path=/a&depth=0"), 400, "depth")
     assert call("DELETE", f"{place}/path?path=/a").status == 204
     assert_refused(call("GET", f"{place}/path?path=/a"), 404)
+
+
+def test_a_path_in_a_volume_may_be_written_in_several_ways(stack, volume):
+    token, place = volume["token"], f"/volumecontent/{volume['volumeID']}"
+
+    def ask(method, kind, path, body=None):
+        return content(stack, token, method, f"{place}/{kind}?path={path}", body)
+
+    made = ask("PUT", "file", "a/./b//f", b"kept")
+    assert (made.status, made.json()["path"], made.json()["name"]) == (201, "/a/b/f", "f"), made
+    for path in ("/a/b/f", "a/b/f", "/a/b/../b/f/", "../../a/b/f"):
+        assert ask("GET", "file", path).body == b"kept", path
+        assert ask("GET", "path", path).json()["path"] == "/a/b/f", path
+    for path in ("", "/", ".", "a/.."):
+        assert [one["path"] for one in ask("GET", "dir", path).json()] == ["/a"], path
+    assert ask("POST", "dir", "d/").json()["name"] == "d"
+    assert ask("DELETE", "path", "./a/").status == 204
+    assert ask("GET", "path", "/a").status == 404
+    assert ask("DELETE", "path", "d/..").status == 400, "the volume itself"
 
 
 def test_a_path_of_a_volume_is_replaced_by_force_alone(stack, volume):

@@ -227,6 +227,33 @@ def test_dead_letters_are_kept_and_sent_again(api, stack, receiver, make_webhook
     assert_error(api.post(f"{path}/{dead['id']}/resend"), 404, "not_found")
 
 
+def test_all_dead_letters_are_sent_again_as_far_as_there_is_room(api, stack, receiver, make_webhook):
+    """The call sends the oldest messages first, and no test message."""
+    def add(state, count, kind="sandbox.died", first=0):
+        ids = [f"whm_{state[0]}{number:025}" for number in range(first, first + count)]
+        rows = [value for one in ids for value in (one, webhook["id"], one, kind, state, 2 ** 60)]
+        stack.query("INSERT INTO webhook_messages (id, webhook_id, message_id, kind, body, state, attempts, created_at_ms, next_at_ms)"
+                    " VALUES " + ", ".join(["(%s, %s, %s, %s, '{}', %s, 9, 1, %s)"] * count), *rows)
+
+    webhook = make_webhook(receiver.url)
+    path = f"/v1/webhooks/{webhook['id']}"
+    add("dead", 3)
+    add("dead", 1, "webhook.test", first=3)
+    add("waiting", 998)
+    answer = api.post(f"{path}/resend")
+    assert (answer.status, answer.json()) == (202, {"resent": 2, "left": 1})
+    receiver.wait(2)
+    assert {headers["webhook-id"][-1] for headers, _ in receiver.requests} == {"0", "1"}
+    stack.query("DELETE FROM webhook_messages WHERE webhook_id = %s AND state = 'waiting'", webhook["id"])
+    add("waiting", 1000)
+    assert_error(api.post(f"{path}/resend"), 429, "rate_limited")
+    stack.query("DELETE FROM webhook_messages WHERE webhook_id = %s AND state = 'waiting'", webhook["id"])
+    assert api.post(f"{path}/resend").json() == {"resent": 1, "left": 0}
+    receiver.wait(3)
+    wait_until(lambda: [one["kind"] for one in messages(api, webhook)] == ["webhook.test"], 30, "the end of the messages")
+    assert api.post(f"{path}/resend").json() == {"resent": 0, "left": 0}
+
+
 def test_a_new_secret_beside_the_old_one(api, stack, receiver, make_webhook):
     webhook = make_webhook(receiver.url)
     rotated = api.post(f"/v1/webhooks/{webhook['id']}/rotate").json()

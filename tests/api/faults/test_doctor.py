@@ -137,7 +137,7 @@ def test_memory_that_was_lost(make_sandbox, stack):
         image.unlink()
     assert unreadable.resume()["resumed_from"] == "disk"
     said = said_of_memory(stack)
-    assert said["state"] == "note" and "lost 1 time in" in said["message"]
+    assert said["state"] == "note" and "lost 1 time;" in said["message"]
     assert f"resume of sandbox {unreadable.id}: Incus" in said["message"]
 
     with undumpable.data.start("/usr/bin/python3", "-c", TRACER) as tracing:
@@ -145,7 +145,7 @@ def test_memory_that_was_lost(make_sandbox, stack):
         next(tracing)  # it traces another process
         undumpable.pause()
     said = said_of_memory(stack)
-    assert "lost 2 times in" in said["message"]
+    assert "lost 2 times;" in said["message"]
     assert f"pause of sandbox {undumpable.id}: Incus" in said["message"]
 
 

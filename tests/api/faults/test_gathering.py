@@ -78,7 +78,7 @@ def test_two_that_are_in_use_do_not_come_together(hosts, api):
         Sandbox.create(api, volume_mounts={"/data": volume.name})
     answer = api.post("/v1/sandboxes", {"volume_mounts": {"/one": one.name, "/two": two.name}})
     assert assert_error(answer, 422, "invalid_request")["field"] in ("/volume_mounts/~1one", "/volume_mounts/~1two")
-    assert "another runtime host" in answer.json()["message"]
+    assert "on another host" in answer.json()["message"]
 
 
 def test_a_checkpoint_comes_to_the_volumes(hosts, api, stack):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A bare machine becomes a host by one command, whoever dies over it, and by nobody else's token."""
+"""A bare machine becomes a host by one command, also after an interruption, and only with its own token."""
 
 import json
+import os
 import secrets
+import subprocess
 
 import pytest
 
-from bare_machine import BareMachine
+from bare_machine import SCRIPT, BareMachine
 from client import Api, altered, assert_error
 from faults import fault_points  # noqa: F401
 from stack import wait_until
@@ -40,7 +42,7 @@ def name(stack):
 
 
 @pytest.fixture
-def nobody(stack):
+def anonymous(stack):
     return Api(stack, None)
 
 
@@ -48,8 +50,9 @@ def host(stack, name):
     return next((one for one in stack.ctl("host", "list")["hosts"] if one["name"] == name), None)
 
 
-def show(nobody, secret, machine="a" * 64, offer=None):
-    return nobody.post("/v1/host-joins", {"token": secret, "machine": machine, **({"offer": offer} if offer else {})})
+def show(anonymous, secret, machine="a" * 64, offer=None, architecture=os.uname().machine):
+    body = {"token": secret, "machine": machine, "architecture": architecture}
+    return anonymous.post("/v1/host-joins", {**body, **({"offer": offer} if offer else {})})
 
 
 def findings(stack):
@@ -133,27 +136,62 @@ def test_what_is_no_token(machine):
     assert not joined and "this is not a token" in said, said
 
 
-def test_tokens_that_are_refused(stack, machine, name, nobody):
+def test_tokens_that_are_refused(stack, machine, name, anonymous):
     secret = machine.secret(machine.token(name)["token"])
     wrong = altered(secret)
     for one in (wrong, "jhn_", "x" * 78):
-        assert_error(show(nobody, one), 401, "unauthorized")
-    taken = show(nobody, secret)
+        assert_error(show(anonymous, one), 401, "unauthorized")
+    taken = show(anonymous, secret)
     assert taken.status == 200 and taken.json()["state"] == "taken"
     assert set(taken.json()["files"]) == {"ca.pem", "host.pem", "incus-client.pem"}
-    assert show(nobody, secret).json()["files"] == taken.json()["files"], "its own machine may ask again"
-    other = show(nobody, secret, machine="b" * 64)
+    assert show(anonymous, secret).json()["files"] == taken.json()["files"], "its own machine may ask again"
+    other = show(anonymous, secret, machine="b" * 64)
     assert_error(other, 401, "unauthorized")
     assert "Another machine" in other.json()["message"]
     newer = machine.secret(machine.token(name)["token"])
-    assert_error(show(nobody, secret), 401, "unauthorized")
+    assert_error(show(anonymous, secret), 401, "unauthorized")
     stack.query("UPDATE host_joins SET expires_at_ms = 1 WHERE name = %s", name)
-    old = show(nobody, newer)
+    old = show(anonymous, newer)
     assert_error(old, 401, "unauthorized")
     assert f"sandlotctl host token {name}" in old.json()["message"]
     again = machine.secret(machine.token(name)["token"])
     stack.ctl("host", "remove", name)
-    assert_error(show(nobody, again), 401, "unauthorized")
+    assert_error(show(anonymous, again), 401, "unauthorized")
+
+
+def test_another_architecture_is_refused_before_the_token_is_used(stack, machine, name, anonymous):
+    """By the machine's own word when it joins, and by its Incus' word when it is added by hand."""
+    given = machine.token(name)
+    secret, here = machine.secret(given["token"]), os.uname().machine
+    assert {one["architecture"] for one in stack.ctl("host", "list")["hosts"]} == {here}
+    refused = show(anonymous, secret, architecture="riscv64")
+    assert_error(refused, 422, "invalid_request")
+    message = refused.json()["message"]
+    assert f"host {name} has riscv64 processors" in message and f"Use a machine with {here}" in message
+    (row,) = stack.query("SELECT state FROM host_joins WHERE name = %s", name)
+    assert row["state"] == "waiting", "another machine can still use the token"
+    assert show(anonymous, secret).status == 200
+    # The script prints the refusal of the API.
+    stack.query("UPDATE hosts SET architecture = 'riscv64' WHERE name = 'other'")
+    try:
+        joined, said = machine.join(machine.token(name)["token"])
+        assert not joined and "host other has riscv64" in said, said
+        local = host(stack, "local")
+        again = stack.ctl("host", "add", "local", "--url", local["url"], "--project", local["project"], "--pool", local["pool"],
+                          "--range", local["range"], "--network", local["network"] or local["range"],
+                          "--nic-prefix", local["nic_prefix"], "--vcpus", "1", "--memory-mb", str(local["memory_mb"]), check=False)
+        assert again.returncode and "host other has riscv64" in again.stderr
+        assert host(stack, "local")["vcpus"] == local["vcpus"], "nothing was stored"
+    finally:
+        stack.query("UPDATE hosts SET architecture = %s WHERE name = 'other'", here)
+
+
+def test_the_token_is_no_argument(machine, name):
+    given = machine.token(name)
+    assert given["token"] not in given["command"]
+    done = subprocess.run([SCRIPT, "--stack", machine.name, given["token"]], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 2 and "standard input" in done.stderr
 
 
 def test_what_a_token_is_not_made_for(stack, machine, name):
@@ -169,24 +207,24 @@ def test_what_a_token_is_not_made_for(stack, machine, name):
     assert "--front" in refusal(name, front='x"y')
 
 
-def test_a_machine_that_fronts_do_not_reach(stack, machine, name, nobody):
+def test_a_machine_that_fronts_do_not_reach(stack, machine, name, anonymous):
     """It does not become active, doctor and status say why, and it can be given up."""
     secret = machine.secret(machine.token(name)["token"])
-    assert show(nobody, secret).status == 200
+    assert show(anonymous, secret).status == 200
     (found,) = findings(stack)
     assert name in found["message"] and "is setting itself up" in found["message"]
     bad = {"url": "https://127.0.0.1:9", "server_cert": "none", "relay": "https://127.0.0.1:9", "vcpus": 1, "memory_mb": 64}
-    assert_error(show(nobody, secret, offer=bad), 422, "invalid_request")
+    assert_error(show(anonymous, secret, offer=bad), 422, "invalid_request")
     certificate = (stack.root / "tls" / "ca.pem").read_text(encoding="ascii")
-    offered = show(nobody, secret, offer={**bad, "server_cert": certificate})
+    offered = show(anonymous, secret, offer={**bad, "server_cert": certificate})
     assert offered.status == 200 and offered.json()["state"] == "trial"
-    wait_until(lambda: show(nobody, secret).json()["failure"], 60, "a reason why it does not join")
+    wait_until(lambda: show(anonymous, secret).json()["failure"], 60, "a reason why it does not join")
     assert host(stack, name)["state"] == "joining"
     (found,) = findings(stack)
     assert "trial fails" in found["message"] and "cannot connect to Incus" in found["message"]
     assert any(name in one and "cannot connect to Incus" in one for one in stack.ctl("status")["problems"])
     refused = stack.ctl("host", "activate", name, check=False)
-    assert refused.returncode and "joins" in refused.stderr
+    assert refused.returncode and "is joining" in refused.stderr
     stack.ctl("host", "remove", name)
     assert host(stack, name) is None
-    assert_error(show(nobody, secret), 401, "unauthorized")
+    assert_error(show(anonymous, secret), 401, "unauthorized")

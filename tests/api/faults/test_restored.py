@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import secrets
 import subprocess
 
 import pytest
@@ -116,7 +117,39 @@ def test_everything_is_taken_up_from_a_backup(stack, account, other, passphrase,
     assert other.query("SELECT state FROM checkpoints WHERE id = %s", filled.checkpoint) == (("ready",),)
     assert "ckp-" + filled.checkpoint.removeprefix("ckp_") in other.incus.names()
     for sandbox_id in (paused.id, filled.mounting.id):
-        other.ctl("sandbox", "stop", sandbox_id, "--without-memory")
+        other.ctl("sandbox", "pause", sandbox_id, "--without-memory")
+
+
+@pytest.fixture
+def cache(stack, account):
+    """The volume with the caches of a team's builds; a build has made it."""
+    name, lines = "t" + secrets.token_hex(5), f"FROM {stack.template}\nRUN --mount=type=cache,target=/kept echo one >/kept/one"
+    assert account.api.post("/v1/templates", {"slug": name, "dockerfile": lines, "no_cache": True}).status == 201
+    wait_until(lambda: account.api.get(f"/v1/templates/{name}/versions/1").json()["state"] == "ready", 180, "the build")
+    (volume,) = stack.query("SELECT v.* FROM volumes v JOIN teams t ON t.id = v.team_id WHERE v.name = '.build-cache'"
+                            " AND v.state = 'ready' AND t.slug = %s", account.team)
+    yield volume
+    assert account.api.delete(f"/v1/templates/{name}").status == 204
+    stack.query("UPDATE volumes SET state = 'deleting', visible = 0, taken = NULL, lease_until_ms = 0 WHERE id = %s", volume["id"])
+
+
+def test_caches_of_builds_are_in_no_backup(stack, account, cache, other, passphrase, tmp_path):
+    """After a restore, a build creates a new volume."""
+    # The sandbox of a build has the cache; here a user has paused it.
+    build_box, kept = Sandbox.create(account.api, timeout=1800), Volume(account.api)
+    account.api.pause(build_box.id)
+    stack.query("INSERT INTO sandbox_volumes (team_id, volume_id, sandbox_id) SELECT team_id, id, %s FROM volumes WHERE id = %s",
+                build_box.id, cache["id"])
+    manifest = backed_up(stack, tmp_path / "one", *passphrase)
+    stack.query("DELETE FROM sandbox_volumes WHERE sandbox_id = %s", build_box.id)
+    assert names(manifest, "volume") & {cache["id"], kept.id} == {kept.id}
+    assert {"id": build_box.id, "reason": "a template build created it"} in manifest["left_out"]
+    other.ctl("restore", str(tmp_path / "one"), *passphrase)
+    state = "SELECT state, taken FROM volumes WHERE id = %s"
+    assert other.query(state, cache["id"]) == (("deleting", None),) and other.query(state, kept.id) == (("ready", 1),)
+    other.start_dispatcher()
+    wait_until(lambda: other.query(state, cache["id"]) == (("deleted", None),), 180, "the end of the cache's row")
+    assert "is missing on its host" not in (tmp_path / "deployment" / "dispatcher.log").read_text(encoding="utf-8")
 
 
 def test_what_a_host_lost_goes_on_with_its_memory(stack, account, deploy, passphrase, tmp_path):

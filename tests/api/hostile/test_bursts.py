@@ -85,6 +85,28 @@ def test_a_burst_of_pauses_leaves_others_their_turn(stack, make_account, bystand
     assert 0 < max(stopping) <= most, stopping
 
 
+def test_a_burst_of_connects_leaves_others_their_turn(stack, make_account, bystander):
+    """A connect resumes a paused sandbox, and takes as much of the processors as a create."""
+    hostile = make_account("pro")
+    most = min(max(os.cpu_count() // 2, 2), 8)
+    sandboxes = [Sandbox.create(hostile.api) for _ in range(10)]
+    for one in sandboxes:
+        one.pause()
+    own = Sandbox.create(bystander.api)
+    own.pause()
+    sandboxes.pop().resume()
+    with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        burst = [pool.submit(hostile.api.request, "POST", f"{one.path}/connect", {}, timeout_s=120) for one in sandboxes]
+        resume = pool.submit(own.resume)
+        restoring = counts_until_done(stack, hostile.team, "restoring", burst)
+        assert resume.result()["state"] == "ready"
+        statuses = collections.Counter(one.result().status for one in burst)
+    assert set(statuses) <= ANSWERS and statuses[200] >= 2, statuses
+    assert 0 < max(restoring) <= most, restoring
+    # A connect to a sandbox that runs starts nothing, and does not wait.
+    assert hostile.api.post(f"{sandboxes[0].path}/connect", {}).status == 200
+
+
 def test_creates_pauses_and_deletes_at_once(stack, make_account, set_plan, bystander):
     """Fifty of each at the same time: each is answered, the other tenant's calls succeed, and the service is clean after."""
     hostile = make_account("enterprise")

@@ -154,7 +154,7 @@ def test_no_more_is_promised_than_the_host_may(make_account, set_plan, stack):
         assert first.status == 201, first
         refused = account.api.request("POST", "/v1/sandboxes", {})
         assert_error(refused, 507, "insufficient_storage")
-        assert "promised" in refused.json()["message"] and refused.headers["Retry-After"]
+        assert "reserved" in refused.json()["message"] and refused.headers["Retry-After"]
         assert_error(account.api.post("/v1/volumes", {"name": "more"}), 507, "insufficient_storage")
         # What is promised stays so while it is stopped, and is free with the deletion.
         account.api.pause(first.json()["id"])

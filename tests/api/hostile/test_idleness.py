@@ -57,6 +57,7 @@ def cause_of_pause(sandbox):
     return [event["data"]["by"] for event in told]
 
 
+@pytest.mark.long
 def test_work_that_is_feigned_lasts_until_the_deadline(make_sandbox):
     feigning = burning(make_sandbox, 0.1, timeout=100)
     held = make_sandbox(lifecycle=IDLE, timeout=100)
@@ -83,6 +84,7 @@ def test_false_agents(make_account, make_sandbox):
         assert sandbox.show()["state"] == "ready"
 
 
+@pytest.mark.long
 def test_a_neighbour_keeps_nobody_awake(make_account, make_sandbox):
     """Its packets, which would be activity, do not reach the other sandbox."""
     asleep = make_sandbox(lifecycle=IDLE)

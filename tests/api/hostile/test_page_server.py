@@ -114,10 +114,15 @@ def test_a_guest_that_changes_all_its_mappings(attacker):
     assert attacker.data.read("/tmp/verdict") == b"right"
 
 
+def numbers_of(sandbox):
+    """TEAM:USER, which count the places of both."""
+    team, user = os.readlink(f"/run/sandlot-teams/{sandbox.instance}").split(":")
+    return team, user
+
+
 @contextlib.contextmanager
-def taken(sandbox, count):
-    """So many places for servers are those of the sandbox's team."""
-    team = os.readlink(f"/run/sandlot-teams/{sandbox.instance}")
+def taken(numbers, count):
+    """So many places for servers have these numbers, TEAM:USER."""
     with contextlib.ExitStack() as opened:
         free = 0
         for place in (LOCKS / f".{number}" for number in range(32)):
@@ -126,7 +131,7 @@ def taken(sandbox, count):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if free < count:
                     file.truncate(0)
-                    file.write(team)
+                    file.write(numbers)
                     file.flush()
                     free += 1
                 else:
@@ -151,12 +156,25 @@ def test_a_team_leaves_servers_to_others(attacker, bystander):
     for sandbox in (attacker, honest):
         hold(sandbox)
         sandbox.pause()
-    with taken(attacker, 16):
+    team, user = numbers_of(attacker)
+    with taken(f"{team}:1", 16):
         assert not has_server(attacker)
         assert has_server(honest)
     wait_until(lambda: not lock_of(honest).exists(), 120, "the last page")
     attacker.pause()
-    with taken(attacker, 15):
+    with taken(f"{team}:{user}", 15):
+        assert has_server(attacker)
+
+
+def test_a_user_leaves_servers_to_others(attacker):
+    """All teams of one user together have as many page servers as one team."""
+    hold(attacker)
+    attacker.pause()
+    _, user = numbers_of(attacker)
+    with taken(f"1:{user}", 16):
+        assert not has_server(attacker)
+    attacker.pause()
+    with taken(f"1:{user}", 15):
         assert has_server(attacker)
 
 

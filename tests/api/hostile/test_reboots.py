@@ -59,6 +59,7 @@ def test_a_guest_may_reboot(make_sandbox):
     assert sandbox.show()["state"] == "ready"
 
 
+@pytest.mark.long
 def test_what_a_deleted_instance_leaves_is_removed(make_account, stack):
     """By the start of another one, once it is a minute old."""
     api = make_account("pro").api

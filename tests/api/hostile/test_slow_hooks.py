@@ -63,6 +63,7 @@ def test_pauses_that_wait_for_hooks(stack, two, asked, bystander):
     assert {one.result().status for one in waiting} <= {200, 429}
 
 
+@pytest.mark.long
 def test_hooks_of_e2b_time_outs_of_0_wait_in_the_same_share(stack, two, bystander):
     """A time-out of 0 is a pause, with its hook, in the pool of the creates."""
     sandboxes = made(two[:1], EACH + 2, **slow("before_pause", lifecycle={"on_timeout": "pause"}))
@@ -106,6 +107,7 @@ def test_deadlines_with_hooks(stack, many, bystander):
     assert in_state(stack, "stopping", many) == len(hostile), "no hook has ended meanwhile"
 
 
+@pytest.mark.long
 def test_forks_with_hooks(stack, many, asked, bystander):
     own = Sandbox.create(bystander.api, timeout=1800, hooks={"after_fork": {"command": "true"}})
     waiting = asked(made(many, 1, **slow("after_fork")), "fork")

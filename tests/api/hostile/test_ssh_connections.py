@@ -65,6 +65,7 @@ def begin_and_leave(stack, address, ended):
     return count
 
 
+@pytest.mark.long
 def test_connections_that_begin_without_a_pause(stack, account, bystander, tmp_path):
     """They end each other, and not the connection of somebody who thinks before the sign-in."""
     ssh = Ssh(stack, tmp_path, account)

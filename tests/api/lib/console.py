@@ -41,6 +41,7 @@ class Browser:
         self.address = address or some_address()
         self.cookie = None
         self.set_cookie = None
+        self.others = {"theme": "dark"}
 
     def raw(self, method, path, body=None, headers=None):
         """Nothing beside these headers."""
@@ -57,9 +58,8 @@ class Browser:
     def headers(self):
         sent = {"Sandlot-Console": "1", "Origin": self.stack.console_url, "Sec-Fetch-Site": "same-origin",
                 "User-Agent": "Mozilla/5.0 (a test)"}
-        if self.cookie:
-            sent["Cookie"] = f"theme=dark; {COOKIE}={self.cookie}"
-        return sent
+        cookies = self.others | ({COOKIE: self.cookie} if self.cookie else {})
+        return sent | {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())}
 
     def request(self, method, path, body=None, headers=None):
         sent = self.headers()
@@ -73,11 +73,13 @@ class Browser:
         return response
 
     def _keep(self, response):
-        given = response.headers.get("Set-Cookie")
-        if given:
-            self.set_cookie = given
-            morsel = http.cookies.SimpleCookie(given)[COOKIE]
-            self.cookie = morsel.value or None
+        for given in response.headers.get_all("Set-Cookie", []):
+            ((name, morsel),) = http.cookies.SimpleCookie(given).items()
+            if name == COOKIE:
+                self.set_cookie = given
+                self.cookie = morsel.value or None
+            else:
+                self.others[name] = morsel.value
 
     def get(self, path, **options):
         return self.request("GET", path, **options)

@@ -134,6 +134,21 @@ class ImageRegistry(OutsideNetwork):
         place = self._request("POST", f"{base}/blobs/uploads/")
         self._request("PUT", f"{place}{'&' if '?' in place else '?'}digest={digest(data)}", data)
 
+    def _manifests(self, repository):
+        return self.directory / "images/docker/registry/v2/repositories" / repository / "_manifests"
+
+    def hide(self, repository):
+        """The registry has the blobs of the repository, and no manifest."""
+        self._manifests(repository).rename(self.directory / f"hidden-{repository}")
+
+    def show(self, repository):
+        (self.directory / f"hidden-{repository}").rename(self._manifests(repository))
+
+    def lose(self, data):
+        """The registry answers as if it had never had this blob."""
+        name = digest(data).removeprefix("sha256:")
+        (self.directory / "images/docker/registry/v2/blobs/sha256" / name[:2] / name / "data").unlink()
+
     def _push_manifest(self, repository, tag, document):
         text = json.dumps(document).encode()
         self._request("PUT", f"http://127.0.0.1:5000/v2/{repository}/manifests/{tag}", text, document["mediaType"])

@@ -139,6 +139,12 @@ class Incus:
         except OSError:
             return False
 
+    def freeze(self, name):
+        self.request("PUT", f"/1.0/instances/{name}/state", {"action": "freeze", "timeout": 30})
+
+    def unfreeze(self, name):
+        self.request("PUT", f"/1.0/instances/{name}/state", {"action": "unfreeze", "timeout": 30})
+
     def write_file(self, name, path, content):
         status, answer = self.raw(
             "POST",

@@ -16,7 +16,7 @@ DAY_S = 86400
 
 @pytest.fixture
 def warning(set_plan):
-    """The plan basic keeps stopped sandboxes for ten days and warns for two."""
+    """The plan basic keeps paused sandboxes for ten days and warns for two."""
     set_plan("basic", stopped_days=10, cleanup_warning_hours=48)
 
 
@@ -106,7 +106,7 @@ def test_more_stopped_sandboxes_than_the_plan_keeps(account, stack, set_plan):
     for sandbox in (first, second, third):
         assert sandbox.pause()["state"] == "stopped"
     refused = assert_error(account.api.post("/v1/sandboxes", {}), 422, "stopped_quota_exceeded")
-    assert "stopped" in refused["message"] and (refused["limit"], refused["used"]) == (1, 3)
+    assert "paused" in refused["message"] and (refused["limit"], refused["used"]) == (1, 3)
     sweeps(stack, lambda: warned(first) and warned(second), "the warnings")
     assert in_days(warned(first)) == pytest.approx(2, abs=0.01)
     assert not warned(third)

@@ -10,7 +10,7 @@ import pytest
 from client import assert_error
 from tenant import Sandbox
 from dataplane import DataPlane
-from faults import InBackground, fault_points, quota_in_use, settle  # noqa: F401
+from faults import fault_points, quota_in_use, settle  # noqa: F401
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel

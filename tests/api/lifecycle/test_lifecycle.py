@@ -146,30 +146,6 @@ def test_the_first_command_finds_what_was_asked_for(make_account, size):
     assert "sandbox" in sandbox.data.read("/etc/hosts").decode().split()
 
 
-def test_list_is_newest_first_and_only_of_teams_the_key_reaches(make_account):
-    first, second = make_account(), make_account()
-    ids = [first.api.create()["id"] for _ in range(2)]
-    other = second.api.create()["id"]
-    assert [sandbox["id"] for sandbox in first.api.list()] == ids[::-1]
-    assert [sandbox["id"] for sandbox in second.api.list()] == [other]
-
-
-def test_list_comes_in_pages(api):
-    ids = [api.create(timeout=60)["id"] for _ in range(3)][::-1]
-    seen, query = [], "?limit=2"
-    for _ in range(2):
-        page = api.get("/v1/sandboxes" + query).json()
-        seen += [sandbox["id"] for sandbox in page["sandboxes"]]
-        query = f"?limit=2&next_token={page.get('next_token')}"
-    assert seen == ids
-    assert "next_token" not in page
-    assert_error(
-        api.get("/v1/sandboxes?limit=2&next_token=AAAA"), 422, "invalid_next_token", "next_token"
-    )
-    for limit in ("0", "201", "x"):
-        assert_error(api.get(f"/v1/sandboxes?limit={limit}"), 422, "invalid_request", "limit")
-
-
 def test_pause_and_resume_keep_a_counting_process(sandbox):
     pid = start_counter(sandbox)
     boot_id = sandbox.boot_id()

@@ -64,6 +64,7 @@ def test_a_process_killed_for_want_of_memory_leaves_the_sandbox(sandbox):
     assert sandbox.data.check("echo here") == "here\n"
 
 
+@pytest.mark.long
 def test_a_pause_while_a_program_reboots_the_sandbox(make_sandbox):
     """The memory is that of the next start."""
     sandbox = make_sandbox()
@@ -133,7 +134,7 @@ def test_the_host_loses_power_and_boots(make_account, stack):
 
 
 class SilentHost:
-    """A runtime host that takes connections and never says a word."""
+    """A host that takes connections and never says a word."""
 
     def __init__(self, stack):
         self.stack = stack

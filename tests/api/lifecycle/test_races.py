@@ -83,14 +83,28 @@ def test_resume_while_resuming_joins(sandbox, stack, fault_points):
     assert_runs_since(sandbox, boot_id)
 
 
+NEEDS_IT_RUNNING = [
+    ("GET", "/ports", None), ("GET", "/ports/3000", None), ("PUT", "/ports/3000", {"public": True}),
+    ("DELETE", "/ports/3000", None), ("GET", "/services", None), ("POST", "/services/web/restart", None),
+    ("PUT", "/hold", {"seconds": 60}), ("GET", "/logs", None)]
+IN_EVERY_STATE = [
+    ("GET", "", None, 200), ("PATCH", "", {"metadata": {"a": "b"}}, 200), ("GET", "/network", None, 200),
+    ("GET", "/metrics", None, 200), ("GET", "/approvals", None, 200), ("POST", "/sessions", {}, 201),
+    ("DELETE", "/hold", None, 200), ("POST", "/network/check", {"host": "a.example", "port": 443}, 200)]
+
+
 def test_what_needs_a_running_sandbox_names_the_state(sandbox, fault_points):
-    port = f"{sandbox.path}/ports/3000"
-    for verb, state in (("pause", "stopping"), ("resume", "restoring")):
+    """doc/reference/states.md says which calls need it, and the others go on."""
+    for verb, word in (("pause", "pausing"), ("resume", "resuming")):
         fault_points.arm(f"{verb}.begun", "wait", "sandlot-api")
         moving = InBackground(sandbox.api.post, f"{sandbox.path}/{verb}")
         fault_points.reached(f"{verb}.begun")
-        refused = sandbox.api.request("PUT", port, {"public": True})
-        assert state in assert_error(refused, 409, "sandbox_not_running")["message"]
+        for method, path, body in NEEDS_IT_RUNNING:
+            refused = sandbox.api.request(method, sandbox.path + path, body)
+            assert f"is {word}" in assert_error(refused, 409, "sandbox_not_running")["message"], (method, path)
+        for method, path, body, status in IN_EVERY_STATE:
+            answer = sandbox.api.request(method, sandbox.path + path, body)
+            assert answer.status == status, (method, path, answer)
         fault_points.release(f"{verb}.begun")
         assert moving.result().status == 200
 

@@ -64,6 +64,20 @@ def test_they_start_from_a_disk_and_continue_in_memory(account):
     wait_until(lambda: log(sandbox, "web") == "up 7\n", 30, "the output")
 
 
+def test_each_gets_its_stop_signal_and_time_to_end(account):
+    """In a pause with volumes. A service may take seconds, and the pause waits for its end."""
+    assert account.api.post("/v1/volumes", {"name": "kept"}).status == 201
+    sandbox = made(account, {"name": "quits", "stop_signal": "SIGQUIT", "command":
+                             "trap 'touch also-term' TERM; trap 'touch quit; exit' QUIT; echo up; while :; do sleep 0.1; done"},
+                   {"name": "ends", "command": "trap 'sleep 2; touch term; exit' TERM; echo up; while :; do sleep 0.1; done"},
+                   volume_mounts={"/data": "kept"})
+    for name in ("quits", "ends"):
+        wait_until(lambda name=name: log(sandbox, name) == "up\n", 30, "its traps")
+    sandbox.pause()
+    sandbox.resume()
+    assert sandbox.data.check("ls ~").split() == ["quit", "term"]
+
+
 def test_copies_have_them_too(account):
     sandbox = made(account, {"name": "web", "command": FOREVER}, {"name": "old", "command": FOREVER})
     running = until(sandbox, "web", state="running")
@@ -98,6 +112,7 @@ def test_an_agent_that_is_killed(account):
     ([{"name": "a", "command": ""}], "/services/0/command"),
     ([{"name": "a", "command": "true"}, {"name": "a", "command": "true"}], "/services/1/name"),
     ([{"name": "a", "command": "true", "restart": "often"}], "/services/0/restart"),
+    ([{"name": "a", "command": "true", "stop_signal": "SIGSTOP"}], "/services/0/stop_signal"),
     ([{"name": "a", "command": "true", "envs": {"A B": ""}}], "/services/0/envs/A B"),
     ([{"name": "a", "command": "true", "health": {"interval": 0, "command": "true"}}], "/services/0/health/interval"),
     ([{"name": "a", "command": "true", "directory": "/"}], "/services/0/directory"),

@@ -29,10 +29,8 @@ def stop_agent(sandbox):
 
 
 def freeze(sandbox):
-    def act(action):
-        sandbox.stack.incus.request("PUT", f"/1.0/instances/{sandbox.instance}/state", {"action": action, "timeout": 30})
-    act("freeze")
-    return lambda: act("unfreeze")
+    sandbox.stack.incus.freeze(sandbox.instance)
+    return lambda: sandbox.stack.incus.unfreeze(sandbox.instance)
 
 
 def run(sandbox, command="true"):

@@ -128,6 +128,7 @@ python3 -c 'import time; print(time.clock_gettime(time.CLOCK_BOOTTIME))'"""
 PAUSED = "python3 -c 'import time; print(time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic())'"
 
 
+@pytest.mark.long
 def test_ages_of_processes_are_right(make_sandbox):
     """The kernel's uptime and the start times that ps subtracts from it have one beginning, also after a resume. The
     clock of the boot counts each pause, also one that begins and ends within a second."""
@@ -160,3 +161,85 @@ def test_start_times_of_processes_are_right(make_sandbox):
         time.sleep(8)
         assert sandbox.resume()["resumed_from"] == "memory"
         assert early(sandbox) - before < 5
+
+
+# Each thread is in one call with a time limit when the sandbox pauses. A line has the call, its result, errno, and
+# whether the time was over when it ended.
+CALLS = r'''
+import ctypes, os, select, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+S = 20
+
+class Timespec(ctypes.Structure):
+    _fields_ = [("s", ctypes.c_long), ("ns", ctypes.c_long)]
+
+def at(clock):
+    return Timespec(int(time.clock_gettime(clock)) + S, 0)
+
+MONOTONIC, REALTIME = time.CLOCK_MONOTONIC, time.CLOCK_REALTIME
+span, rest = ctypes.byref(Timespec(S, 0)), ctypes.byref(Timespec(0, 0))
+until = {clock: ctypes.byref(at(clock)) for clock in (MONOTONIC, REALTIME)}
+fd = select.epoll()
+pipe = os.pipe()
+waits = (ctypes.c_int * 2)(pipe[0], 1)
+room, word = ctypes.create_string_buffer(64), ctypes.c_int(0)
+semaphore, other = ctypes.create_string_buffer(64), ctypes.create_string_buffer(64)
+libc.sem_init(semaphore, 0, 0)
+libc.sem_init(other, 0, 0)
+futex = lambda operation, limit: libc.syscall(202, ctypes.byref(word), operation, 0, limit, None, ctypes.c_int(-1))
+CALLS = {
+    "sleep": lambda: libc.sleep(S),
+    "usleep": lambda: libc.usleep(S * 1000000),
+    "nanosleep with the rest": lambda: libc.nanosleep(span, rest),
+    "clock_nanosleep": lambda: libc.clock_nanosleep(MONOTONIC, 0, span, None),
+    "clock_nanosleep until": lambda: libc.clock_nanosleep(MONOTONIC, 1, until[MONOTONIC], None),
+    "poll": lambda: libc.poll(waits, 1, S * 1000),
+    "ppoll": lambda: libc.ppoll(waits, 1, span, None),
+    "select": lambda: libc.select(0, None, None, None, ctypes.byref(Timespec(S, 0))),
+    "pselect": lambda: libc.pselect(0, None, None, None, span, None),
+    "epoll_wait": lambda: libc.epoll_wait(fd.fileno(), room, 1, S * 1000),
+    "futex": lambda: futex(128, span),
+    "futex until": lambda: futex(9 | 128, until[MONOTONIC]),
+    "sem_timedwait": lambda: libc.sem_timedwait(semaphore, until[REALTIME]),
+    "sem_clockwait": lambda: libc.sem_clockwait(other, MONOTONIC, until[MONOTONIC]),
+}
+lock, threads = threading.Lock(), []
+
+def call(name):
+    clock = REALTIME if name == "sem_timedwait" else MONOTONIC
+    begun = until[clock]._obj.s - S if name.endswith((" until", "timedwait", "clockwait")) else time.clock_gettime(clock)
+    ctypes.set_errno(0)
+    result = CALLS[name]()
+    line = f"{name}: {result} {ctypes.get_errno()} {time.clock_gettime(clock) - begun > S - 0.1}\n"
+    with lock, open("ended", "a") as file:
+        file.write(line)
+
+for name in CALLS:
+    threads.append(threading.Thread(target=call, args=(name,)))
+    threads[-1].start()
+sleeping = lambda thread: open(f"/proc/self/task/{thread.native_id}/stat").read().rpartition(") ")[2][0] == "S"
+while not all(map(sleeping, threads)):
+    time.sleep(0.2)
+open("begun", "w").close()
+'''
+ENDED = {
+    "sleep": "0 0", "usleep": "0 0", "nanosleep with the rest": "0 0", "clock_nanosleep": "0 0", "clock_nanosleep until": "0 0",
+    "poll": "0 0", "ppoll": "0 0", "select": "0 0", "pselect": "0 0", "futex until": "-1 110", "sem_timedwait": "-1 110",
+    "sem_clockwait": "-1 110",
+}
+INTERRUPTED = {"epoll_wait": "-1 4", "futex": "-1 4"}
+
+
+def test_calls_that_wait_end_neither_early_nor_with_an_error(make_sandbox):
+    """Except the two that doc/explanation/pause-and-resume.md names. Each has its whole time, as its own clock counts."""
+    sandbox = make_sandbox()
+    sandbox.data.upload("/home/user/calls.py", CALLS.encode())
+    sandbox.data.background("/usr/bin/python3", "calls.py")
+    wait_until(lambda: sandbox.data.bash("test -e begun").exit_code == 0, 30, "each thread waits")
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory"
+    wait_until(lambda: len(sandbox.data.bash("cat ended").stdout.splitlines()) == len(ENDED) + len(INTERRUPTED), 90,
+               "the end of all calls")
+    ended = dict(line.split(": ") for line in sandbox.data.check("cat ended").splitlines())
+    assert {name: ended.pop(name).split()[:2] for name in INTERRUPTED} == {name: end.split() for name, end in INTERRUPTED.items()}
+    assert ended == {name: f"{end} True" for name, end in ENDED.items()}

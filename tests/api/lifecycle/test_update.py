@@ -5,7 +5,6 @@ import os
 import pathlib
 import signal
 import time
-import urllib.parse
 
 import pytest
 
@@ -97,27 +96,6 @@ def test_ports_are_exposed_and_withdrawn(sandbox):
     assert sandbox.api.delete(path).status == 204
     settles(preview, 404)
     assert_error(sandbox.api.delete(path), 404, "not_found")
-
-
-def test_lists_by_state_and_metadata(api, make_sandbox):
-    one = make_sandbox(metadata={"color": "red", "n": "1"})
-    two = make_sandbox(metadata={"color": "red", "n": "2"})
-    three = make_sandbox(metadata={"color": "blue"})
-    two.pause()
-
-    def found(*conditions):
-        return {sandbox["id"] for sandbox in api.list("?" + urllib.parse.urlencode(conditions))}
-
-    assert found(("query[state][]", "paused")) == {two.id}
-    assert found(("query[state][]", "stopped")) == {two.id}
-    assert found(("query[state][]", "running")) == {one.id, three.id}
-    assert found(("query[state][]", "ready"), ("query[state][]", "paused")) == {one.id, two.id, three.id}
-    assert found(("query[metadata][color]", "red")) == {one.id, two.id}
-    assert found(("query[metadata][color]", "red"), ("query[metadata][n]", "2")) == {two.id}
-    assert found(("query[metadata][color]", "red"), ("query[state][]", "ready")) == {one.id}
-    assert found(("query[metadata][color]", "green")) == set()
-    assert_error(api.get("/v1/sandboxes?query%5Bstate%5D%5B%5D=asleep"), 422, "invalid_request")
-    assert_error(api.get("/v1/sandboxes?query%5Bstte%5D%5B%5D=ready"), 422, "invalid_request")
 
 
 @pytest.mark.alone

@@ -236,7 +236,9 @@ def test_answers_from_a_terminal(sandbox, stack, internet, tmp_path):
     approval, other = asked_for(sandbox, "api.example.com"), asked_for(sandbox, "other.example.com")
     text = cli.say("network", "approvals", sandbox.id)
     assert "api.example.com" in text and approval["id"] in text
-    cli.say("network", "approve", sandbox.id, approval["id"], "--minutes", "5")
+    for span in ("90", "0", "long"):
+        assert cli("network", "approve", sandbox.id, approval["id"], "--for", span).returncode == 2
+    cli.say("network", "approve", sandbox.id, approval["id"], "--for", "5m")
     cli.say("network", "approve", sandbox.id, other["id"], "--never")
     assert reaches(sandbox, "tcp", "api.example.com", 80)
     (left,) = cli.json("network", "approvals", sandbox.id)["approvals"]

@@ -85,6 +85,29 @@ def test_a_policy_mentions_so_many_secrets(api):
     assert_error(answer, 422, "invalid_request", "/rules")
 
 
+@pytest.mark.parametrize("before, after, refused", [
+    (["a.example"], ["a.example", "thief.example"], 1),
+    (["a.example"], ["*.example"], 0),
+    (["a.example"], ["*"], 0),
+    (["*.b.example"], ["*.example"], 0),
+    (["*.b.example"], ["b.example"], 0),
+    (["*.b.example"], ["*.c.b.example", "d.b.example"], None),
+    (["a.example", "b.example"], ["b.example"], None),
+    (["*"], ["b.example"], None),
+    (["*"], ["*"], None),
+])
+def test_who_adds_a_host_knows_the_value(account, before, after, refused):
+    """Otherwise each member could have it sent to a server of his own."""
+    assert account.api.request("PUT", "/v1/secrets/own", {"value": "v", "hosts": before}).status == 201
+    answer = account.api.request("PUT", "/v1/secrets/own", {"hosts": after})
+    if refused is None:
+        assert answer.status == 200 and answer.json()["hosts"] == after, answer
+        return
+    assert_error(answer, 422, "invalid_request", f"/hosts/{refused}")
+    assert account.api.get("/v1/secrets/own").json()["hosts"] == before
+    assert account.api.request("PUT", "/v1/secrets/own", {"value": "w", "hosts": after}).json()["hosts"] == after
+
+
 def test_a_team_has_so_many_secrets(stack):
     account = Account(stack)
     for number in range(100):

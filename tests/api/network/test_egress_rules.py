@@ -679,9 +679,10 @@ def test_a_new_value_and_the_end_of_a_secret_reach_running_sandboxes(api, outsid
         assert changed.status == 200 and changed.json()["version"] == 2, changed
         wait_until(lambda: values(curl(sandbox)[1], "x-api-key") == ["second"], 30, "the new value")
         wait_until(lambda: api.get(f"/v1/secrets/{name}").json()["last_used_at"], 90, "a time of use")
-        assert api.request("PUT", f"/v1/secrets/{name}", {"hosts": ["elsewhere.test"]}).status == 200
+        assert api.request("PUT", f"/v1/secrets/{name}", {"value": "second", "hosts": ["elsewhere.test"]}).status == 200
         wait_until(lambda: curl(sandbox)[0] == 403, 30, "a secret that may not go there any more")
-        assert api.request("PUT", f"/v1/secrets/{name}", {"hosts": ["*." + HOST.split(".", 1)[1]]}).status == 200
+        all_below = {"value": "second", "hosts": ["*." + HOST.split(".", 1)[1]]}
+        assert api.request("PUT", f"/v1/secrets/{name}", all_below).status == 200
         wait_until(lambda: curl(sandbox)[0] == 200, 30, "one that may")
         assert api.delete(f"/v1/secrets/{name}").status == 204
         wait_until(lambda: curl(sandbox)[0] == 403, 30, "the end of the secret")

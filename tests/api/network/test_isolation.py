@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a sandbox cannot reach: other sandboxes, the runtime host, metadata services, private
+"""What a sandbox cannot reach: other sandboxes, the host, metadata services, private
 networks. Each refusal stands beside something that the same program does reach."""
 
 import ipaddress
@@ -50,7 +50,7 @@ def nobodys_address(stack):
 
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory, stack):
-    """A network beyond the runtime host: a public address, metadata, private addresses, and somebody
+    """A network beyond the host: a public address, metadata, private addresses, and somebody
     who has the address of a sandbox that might be."""
     name = "sandlot-" + secrets.token_hex(3)
     addresses = [PUBLIC, METADATA, *PRIVATE, nobodys_address(stack)]
@@ -83,7 +83,7 @@ def outside(tmp_path_factory, stack):
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory):
-    """A service of the runtime host on every address."""
+    """A service of the host on every address."""
     listener = Listener([], tmp_path_factory.mktemp("host") / "seen")
     yield listener
     listener.close()
@@ -121,7 +121,7 @@ def assert_arrives(sandbox, outside):
 
 
 def host_addresses():
-    """(address, interface) of everything the runtime host answers to."""
+    """(address, interface) of everything the host answers to."""
     links = json.loads(subprocess.run(["ip", "-j", "addr"], check=True, capture_output=True).stdout)
     for link in links:
         for entry in link.get("addr_info", []):

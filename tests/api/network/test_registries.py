@@ -2,6 +2,7 @@
 """allow_package_registry_access: what it opens is what package managers ask for, and nothing is said to be
 open that is not."""
 
+import hashlib
 import http.server
 import json
 import os
@@ -9,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import threading
+import urllib.parse
 
 import pytest
 
@@ -49,10 +51,41 @@ def test_apt_update_works_with_the_registries_alone(sandbox, internet):
     internet.publish({host: {"A": [[REGISTRY, 60]]} for host, *_ in found})
     repository(internet, [rest for _, *rest in found])
     sandbox.data.check(
-        "apt-get update -o Acquire::AllowInsecureRepositories=true -o Acquire::Languages=none"
+        "apt-get update -o Acquire::AllowInsecureRepositories=true -o Acquire::AllowDowngradeToInsecureRepositories=true"
         " -o APT::Update::Error-Mode=any && apt-cache show sandlot-proof",
         user="root",
     )
+
+
+def package(folder, version):
+    """A package with the name and the version of Debian's `tree`."""
+    (folder / "tree" / "DEBIAN").mkdir(parents=True)
+    (folder / "tree" / "DEBIAN" / "control").write_text(
+        f"Package: tree\nVersion: {version}\nArchitecture: all\nMaintainer: test\nDescription: proof\n"
+    )
+    (folder / "tree" / "usr" / "bin").mkdir(parents=True)
+    program = folder / "tree" / "usr" / "bin" / "tree"
+    program.write_text("#!/bin/sh\necho tree of the test\n")
+    program.chmod(0o755)
+    subprocess.run(["dpkg-deb", "--build", "--root-owner-group", "tree", "tree.deb"], cwd=folder, check=True,
+                   stdout=subprocess.DEVNULL)
+    return (folder / "tree.deb").read_bytes()
+
+
+def test_a_package_is_installed_at_once(sandbox, internet, tmp_path):
+    """With the lists of the image, without "apt-get update" before."""
+    ask = "apt-get install --yes --print-uris tree"
+    (url,) = re.findall(r"^'(http\S+/tree_\S+)'", sandbox.data.check(ask, user="root"), re.MULTILINE)
+    parts = urllib.parse.urlsplit(url)
+    content = package(tmp_path, sandbox.data.check("apt-cache show --no-all-versions tree | sed -n 's/^Version: //p'").strip())
+    file = internet.directory / "site" / parts.path.strip("/")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    program = sandbox.put_guest("name_package.py")
+    named = f"python3 {program} tree {hashlib.sha256(content).hexdigest()} {len(content)}"
+    assert sandbox.data.check(named, user="root").strip() == "1"
+    internet.publish({parts.hostname: {"A": [[REGISTRY, 60]]}})
+    assert "tree of the test" in sandbox.data.check("apt-get install --yes tree && tree", user="root")
 
 
 def test_every_entry_is_reached_and_nothing_else(stack, sandbox, internet):
@@ -102,7 +135,8 @@ def test_the_registries_of_each_package_manager_are_in_the_profile(stack):
     assert known <= set(entries(stack))
     for host in ("deb.debian.org:80", "security.debian.org:80", "pypi.org:443", "files.pythonhosted.org:443",
                  "registry.npmjs.org:443", "index.crates.io:443", "static.crates.io:443", "repo.packagist.org:443",
-                 "codeload.github.com:443"):
+                 "codeload.github.com:443", "proxy.golang.org:443", "sum.golang.org:443", "storage.googleapis.com:443",
+                 "github.com:443", "nodejs.org:443"):
         assert host in known
     schema = (SCRIPTS.parent / "sql" / "0001-schema.sql").read_text()
     seed = schema.split("VALUES ('package-registries', CONCAT(", 1)[1].split("), 0);", 1)[0]

@@ -112,6 +112,11 @@ def test_a_name_means_one_sandbox(ssh, module_account):
         api.destroy(one["id"])
 
 
+def test_a_new_sandbox_says_how_it_would_stay(ssh, module_account):
+    said = ssh("new", "true").stderr.decode()
+    assert "`ssh new+keep@…` creates one that stays" in said, said
+
+
 def test_keep_alone_is_new_keep(ssh, module_account):
     done = ssh("keep", "true")
     assert done.returncode == 0 and "stays when you leave" in done.stderr.decode(), done

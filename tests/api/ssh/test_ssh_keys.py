@@ -8,6 +8,7 @@ import pytest
 
 from client import Api, assert_error
 from ssh import Ssh
+from stack import wait_until
 
 pytestmark = pytest.mark.parallel
 
@@ -44,6 +45,33 @@ def test_a_key_is_added_listed_and_removed(api, tmp_path, kind):
     assert api.delete(f"/v1/ssh_keys/{made['id']}").status == 204
     assert api.get("/v1/ssh_keys").json()["ssh_keys"] == []
     assert add(api, public_key=text, name="again")["name"] == "again"
+
+
+def test_a_stolen_key_is_revoked_with_the_keys_that_it_added(account, other_account, stack, tmp_path):
+    stolen = Api(stack, account.key("write"))
+    (stolen_id,) = {key["id"] for key in account.api.get("/v1/keys").json()["keys"]} - {account.api.get("/v1/me").json()["key"]["id"]}
+    made = add(stolen, public_key=public_key(tmp_path))
+    other = stolen.post("/v1/keys", {"scopes": ["write"]}).json()
+    own = add(account.api, public_key=public_key(tmp_path, "ecdsa"))
+    assert made["created_by"] == other["created_by"] == stolen_id != own["created_by"]
+    assert account.api.get("/v1/ssh_keys").json()["ssh_keys"] == [own, made]
+    assert_error(account.api.delete(f"/v1/keys/{stolen_id}?with_created=yes"), 422, "invalid_request", "with_created")
+    assert account.api.delete(f"/v1/keys/{stolen_id}").status == 204
+    assert Api(stack, other["key"]).get("/v1/me").status == 200
+    # The list has the keys that a revoked key created, but no revoked key.
+    third = Api(stack, other["key"]).post("/v1/keys", {"scopes": ["read"], "name": "third"}).json()
+    names = {"keys": [{"id": one["id"], "name": one["name"]} for one in (other, third, made)]}
+    assert account.api.get(f"/v1/keys/{stolen_id}/created").json() == names
+    assert account.api.delete(f"/v1/keys/{other['id']}").status == 204
+    names["keys"].pop(0)
+    assert account.api.get(f"/v1/keys/{stolen_id}/created").json() == names
+    assert account.api.get(f"/v1/ssh_keys/{made['id']}/created").json() == {"keys": []}
+    assert_error(other_account.api.get(f"/v1/keys/{stolen_id}/created"), 404, "not_found")
+    assert account.api.delete(f"/v1/keys/{other['id']}?with_created=true").status == 204
+    assert account.api.get(f"/v1/keys/{stolen_id}/created").json() == {"keys": names["keys"][1:]}
+    assert account.api.get("/v1/ssh_keys").json()["ssh_keys"] == [own, made], "another key added it"
+    stack.ctl("key", "revoke", stolen_id, "--with-created")
+    assert account.api.get("/v1/ssh_keys").json()["ssh_keys"] == [own]
 
 
 def test_a_key_belongs_to_one_user(api, other_account, tmp_path):
@@ -134,4 +162,6 @@ def test_a_disabled_user_signs_in_no_more(stack, account, sandbox, tmp_path):
     refused = ssh(sandbox.id, "true")
     assert refused.returncode == 255 and "Permission denied (publickey)" in str(refused.stderr), refused
     stack.ctl("user", "enable", account.user)
+    # A dispatcher cuts all connections of the sandbox, also new ones.
+    wait_until(lambda: stack.row(sandbox.id)["sessions_due_at_ms"] is None, 60, "the end of the connections")
     assert ssh(sandbox.id, "true").returncode == 0

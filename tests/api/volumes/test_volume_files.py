@@ -48,6 +48,15 @@ def test_a_file_written_and_read(kept):
     assert kept.get_octets("/one/two/hello.txt").body == b""
 
 
+@pytest.mark.parametrize("accept, octets", [
+    ("application/octet-stream, application/json", True), ("application/octet-stream;q=0.1", True),
+    ("application/json, application/octet-stream;q=0.5", False), ("application/octet-stream;q=0, */*", False), ("*/*", False)])
+def test_the_form_that_the_client_prefers(kept, accept, octets):
+    kept.write("/preferred", b"x")
+    answer = kept.call("GET", "files", "/preferred", headers={"Accept": accept})
+    assert answer.headers["Content-Type"] == (OCTETS if octets else "application/json")
+
+
 def test_modes(kept):
     for mode, shown in (("0755", "0755"), ("600", "0600"), ("0000", "0000"), ("4711", "4711")):
         assert kept.write(f"/modes/{mode}", b"x", mode=mode)["mode"] == shown
@@ -183,7 +192,8 @@ def test_removing(volume):
     assert volume.remove("/a", recursive="true").status == 204
     assert_error(volume.stat("/a"), 404, "not_found")
     assert_error(volume.remove("/a", recursive="true"), 404, "not_found")
-    assert_error(volume.remove("/", recursive="true"), 422, "invalid_request", "path")
+    for query in ({}, {"recursive": "true"}):
+        assert "root" in assert_error(volume.remove("/", **query), 422, "invalid_request", "path")["message"]
     volume.write("/file", b"x")
     assert volume.remove("/file", recursive="true").status == 204
     assert volume.names() == []

@@ -82,7 +82,7 @@ def test_one_of_many_creates_of_a_name_wins(api):
     ({"name": ""}, "/name"),
     ({"name": "-a"}, "/name"),
     ({"name": "A"}, "/name"),
-    ({"name": "a_b"}, "/name"),
+    ({"name": "vol_b"}, "/name"),
     ({"name": "\u00e9"}, "/name"),
     ({"name": "a" * 64}, "/name"),
     ({"name": 1}, "/name"),
@@ -149,22 +149,6 @@ def test_nobody_else_sees_it(api, stack, account, other_account, volume):
     narrow = Api(stack, account.key("write", "--team", account.make_team()))
     assert_error(narrow.get(path_of(volume)), 404, "not_found")
     assert narrow.get("/v1/volumes").json() == {"volumes": []}
-
-
-def test_the_same_key_makes_one_volume(api, stack, account):
-    key = {"Idempotency-Key": secrets.token_urlsafe(12)}
-    body = {"name": volume_name()}
-    first = api.post("/v1/volumes", body, headers=key)
-    again = api.post("/v1/volumes", body, headers=key)
-    assert first.status == again.status == 201 and first.json() == again.json()
-    assert again.headers["Idempotent-Replayed"] == "true"
-    narrow = Api(stack, account.key("write", "--team", account.make_team()))
-    assert_error(narrow.post("/v1/volumes", body, headers=key), 422, "idempotency_key_reused")
-    gone = api.request("DELETE", path_of(first.json()), headers=key)
-    assert gone.status == 204
-    replayed = api.request("DELETE", path_of(first.json()), headers=key)
-    assert replayed.status == 204 and replayed.headers["Idempotent-Replayed"] == "true"
-    assert_error(narrow.request("DELETE", path_of(first.json()), headers=key), 404, "not_found")
 
 
 # --- in sandboxes ---

@@ -9,7 +9,7 @@ incus_client_key_file = /etc/sandlot/incus-client.key
 END_OF_TEXT
 sandlotctl host authority
 systemctl restart sandlot.target
-sandlotctl nginx-config --output /etc/sandlot/nginx && nginx -s reload
+sandlotctl nginx-config --output /etc/sandlot/nginx && nginx -t && systemctl reload nginx
 systemctl enable --now sandlot-hosts
 
 sandlotctl user create ann
