@@ -8,6 +8,7 @@
 #include "base/json_read.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 /* Each of these costs an attempt: a new volume server, the mount of a volume, a restarted
  * process. */
@@ -41,10 +42,16 @@ static int full(const struct volume *volume, struct error **err)
                      volume->size_gb);
 }
 
-static int refused(const struct attempt *attempt, const char *code, const char *message,
-                   struct error **err)
+/* Return the input of the client with the wrong path. */
+static const char *field_of(const struct volume_files_call *call, const json_t *refusal)
 {
-    const char *field = attempt->call->field;
+    const char *argument = json_string_value(json_object_get(refusal, "argument"));
+    return call->from && str_equal(argument, "from") ? call->from : call->field;
+}
+
+static int refused(const struct attempt *attempt, const char *code, const char *message,
+                   const char *field, struct error **err)
+{
     switch (keeper_code_find(code)) {
     case KEEPER_NOT_FOUND:
         return error_set(err, ERR_NOT_FOUND, "%s", message);
@@ -97,7 +104,7 @@ static int judge(const struct attempt *attempt, const struct keeper_answer *answ
     if (gone || not_mounted)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                          "the connection to the volume server broke: %s", answer->failure);
-    return refused(attempt, code, message ? message : "", err);
+    return refused(attempt, code, message ? message : "", field_of(attempt->call, json), err);
 }
 
 /* --- requests --- */

@@ -14,6 +14,7 @@ struct volume_files_call {
     const char *resource; /* file, directory, path or move: see keeper/serve.h */
     const char *query;    /* percent-encoded, such as "path=%2Fa" */
     const char *field;    /* the input that has the path, for errors */
+    const char *from;     /* the input that has the query's path "from"; NULL: it has none */
     bool changes;
     struct keeper_upload *upload;     /* NULL: none */
     struct keeper_download *download; /* NULL: the answer is JSON */

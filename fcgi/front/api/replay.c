@@ -6,6 +6,7 @@
 #include "api/access.h"
 #include "api/act.h"
 #include "api/etag.h"
+#include "api/streamed_body.h"
 #include "api/whole_list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -15,6 +16,8 @@
 #define PATH_MAX_BYTES 255
 /* A body may become twelve times as long in its canonical form: 1e0 as 1.0000000000000000e+00. */
 #define BOUND_MAX (64u << 20)
+/* Member of a kept answer, which no client gets: the hash of the streamed body. */
+#define BODY_HASH "streamed_body_hash"
 
 /* Return the id of the sandbox or volume in an answer, or "". */
 static const char *subject_of(const json_t *body)
@@ -56,8 +59,25 @@ static bool reaches_teams_of(const struct principal *principal, const json_t *bo
     return true;
 }
 
+/* Compare a streamed body with the one of the kept answer. Its bytes come after the claim, which
+ * compares only its length. */
+static int check_streamed(struct streamed_body *streamed, const json_t *kept, struct error **err)
+{
+    char hash[STREAMED_BODY_HASH_SIZE];
+    const char *first = json_string_value(json_object_get(kept, BODY_HASH));
+    if (!first)
+        return 0;
+    if (streamed_body_read(streamed, err) < 0)
+        return -1;
+    return str_equal(streamed_body_hash(streamed, hash), first)
+               ? 0
+               : error_set_field(err, ERR_IDEMPOTENCY_KEY_REUSED, "Idempotency-Key",
+                                 "This Idempotency-Key was used with another body.");
+}
+
 static int replay(struct api *api, const struct route *route, const struct idempotency *idempotency,
-                  struct http_response *response, struct error **err)
+                  struct streamed_body *streamed, struct http_response *response,
+                  struct error **err)
 {
     json_auto_t *body = NULL;
     if (idempotency->answer.size) {
@@ -68,6 +88,9 @@ static int replay(struct api *api, const struct route *route, const struct idemp
     if (route->subject == SUBJECT_USER && !reaches_teams_of(&api->principal, body))
         return error_set(err, ERR_TEAM_FORBIDDEN,
                          "This key does not reach every team of the new key.");
+    if (check_streamed(streamed, body, err) < 0)
+        return -1;
+    json_object_del(body, BODY_HASH);
     if (route->idempotency == IDEMPOTENCY_SESSION && idempotency->status < 300 &&
         add_session(api, body, err) < 0)
         return -1;
@@ -76,10 +99,15 @@ static int replay(struct api *api, const struct route *route, const struct idemp
 }
 
 static int keep(struct api *api, const struct idempotency *idempotency,
-                const struct http_response *response, struct error **err)
+                struct streamed_body *streamed, const struct http_response *response,
+                struct error **err)
 {
+    char text_of_hash[STREAMED_BODY_HASH_SIZE];
+    const char *hash = streamed_body_hash(streamed, text_of_hash);
     json_auto_t *body = response->json ? json_copy(response->json) : NULL;
     json_object_del(body, "session");
+    if (hash)
+        json_object_set_new(body, BODY_HASH, json_string(hash));
     autowipe char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
     return idempotency_finish(api->worker.db, api->worker.ring, idempotency, response->status,
                               subject_of(body), text, text ? strlen(text) : 0, err);
@@ -88,11 +116,11 @@ static int keep(struct api *api, const struct idempotency *idempotency,
 /* Settle the claim after the handler: keep only the answer of a request that was done. If this
  * fails, the lease of the claim runs out, and a retry finds the object that was made. */
 static void settle(struct api *api, const struct idempotency *idempotency,
-                   const struct http_response *response)
+                   struct streamed_body *streamed, const struct http_response *response)
 {
     error_auto failure = NULL;
     struct db *db = api->worker.db;
-    int result = response->status < 400   ? keep(api, idempotency, response, &failure)
+    int result = response->status < 400   ? keep(api, idempotency, streamed, response, &failure)
                  : response->status < 500 ? idempotency_release(db, idempotency, &failure)
                                           : idempotency_abandon(db, idempotency, &failure);
     if (result < 0)
@@ -179,7 +207,7 @@ static void write_default_team(const struct api *api, const struct http_request 
 
 /* Write the parts of a request that its Idempotency-Key is bound to, in addition to the path: the
  * query, the default team, and the body. A JSON body counts by value, not by spelling. Of a
- * streamed body only the length is known. */
+ * streamed body only the length is known here; check_streamed() compares its bytes. */
 static void write_bound(const struct api *api, const struct http_request *request,
                         struct buffer *bound)
 {
@@ -202,7 +230,9 @@ static int with_key(struct api *api, const char *key, const struct route *route,
                     struct error **err)
 {
     struct idempotency idempotency;
+    struct streamed_body streamed;
     struct buffer bound = BUFFER_INIT(BOUND_MAX);
+    streamed_body_begin(&streamed, request);
     write_bound(api, request, &bound);
     struct idempotency_scope scope = {
         .user_id = api->principal.user_id,
@@ -215,14 +245,15 @@ static int with_key(struct api *api, const char *key, const struct route *route,
     int result = idempotency_begin(api->worker.db, api->worker.ring, &scope, api->settings->lease_s,
                                    &idempotency, err);
     if (result == 0 && idempotency.verdict == IDEMPOTENCY_REPLAY) {
-        result = replay(api, route, &idempotency, response, err);
+        result = replay(api, route, &idempotency, &streamed, response, err);
     } else if (result == 0) {
         api->idempotency = &idempotency;
         result = run(api, route, request, response, err);
         api->idempotency = NULL;
         if (result == 0)
-            settle(api, &idempotency, response);
+            settle(api, &idempotency, &streamed, response);
     }
+    streamed_body_end(&streamed);
     idempotency_deinit(&idempotency);
     buffer_wipe(&bound);
     return result;

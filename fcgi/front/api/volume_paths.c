@@ -281,6 +281,7 @@ int volume_paths_move(void *context, struct http_request *request, struct http_r
         .resource = "move",
         .query = buffer_string(&query),
         .field = "/to",
+        .from = owned ? "/from_b64" : "/from",
         .changes = true,
     };
     return answer_entry(context, response, &call, to, err);

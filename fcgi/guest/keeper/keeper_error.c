@@ -11,6 +11,13 @@ int keeper_error_set(struct keeper_error *error, enum keeper_code code, const ch
 {
     error->code = code;
     snprintf(error->message, sizeof error->message, "%s", message);
+    error->argument = NULL;
+    return -1;
+}
+
+int keeper_error_argument(struct keeper_error *error, const char *argument)
+{
+    error->argument = argument;
     return -1;
 }
 

@@ -8,6 +8,7 @@
 struct keeper_error {
     enum keeper_code code;
     char message[200];
+    const char *argument; /* that has the wrong path, static; NULL: the only one */
 };
 
 /* Fill *error. Always returns -1. */
@@ -15,3 +16,6 @@ int keeper_error_set(struct keeper_error *error, enum keeper_code code, const ch
 
 /* Do the same as keeper_error_set(), from the errno value of a file operation. */
 int keeper_error_set_errno(struct keeper_error *error, int errnum);
+
+/* Add the argument to *error. Always returns -1. */
+int keeper_error_argument(struct keeper_error *error, const char *argument);

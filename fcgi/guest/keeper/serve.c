@@ -231,8 +231,8 @@ static void on_closed(struct httpd_request *http)
 static void describe_failure(const struct httpd_request *http, struct httpd_failure *failure)
 {
     const struct keeper_error *error = &container_of(http, struct request, http)->error;
-    json_auto_t *json =
-        json_pack("{s:s, s:s}", "code", keeper_code_word(error->code), "message", error->message);
+    json_auto_t *json = json_pack("{s:s, s:s, s:s?}", "code", keeper_code_word(error->code),
+                                  "message", error->message, "argument", error->argument);
     autofree char *text = json_dumps(json, JSON_COMPACT);
     failure->status = keeper_code_status(error->code);
     failure->type = "application/json";

@@ -224,6 +224,8 @@ int path_patch(struct request *request, struct keeper_error *error)
 
 /* --- a move --- */
 
+#define MOVE_FROM "from"
+
 static int move(struct request *request, const char *from, const char *to,
                 struct keeper_error *error)
 {
@@ -231,10 +233,12 @@ static int move(struct request *request, const char *from, const char *to,
     struct stat status;
     autoclose int from_parent = place_open_parent(request->volume, from, false, &from_name, error);
     if (from_parent < 0)
-        return -1;
+        return keeper_error_argument(error, MOVE_FROM);
     /* Create no folder when the source does not exist. */
-    if (fstatat(from_parent, from_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-        return keeper_error_set_errno(error, errno);
+    if (fstatat(from_parent, from_name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+        keeper_error_set_errno(error, errno);
+        return keeper_error_argument(error, MOVE_FROM);
+    }
     autoclose int to_parent = place_open_parent(request->volume, to, true, &to_name, error);
     if (to_parent < 0)
         return -1;
@@ -247,7 +251,7 @@ static int move(struct request *request, const char *from, const char *to,
 int path_move(struct request *request, struct keeper_error *error)
 {
     const char *from, *to;
-    if (request_path(request, "from", &from, error) < 0 ||
+    if (request_path(request, MOVE_FROM, &from, error) < 0 ||
         request_path(request, "to", &to, error) < 0)
         return -1;
     if (fence_enter(request->fence, request->generation, error) < 0)

@@ -212,8 +212,9 @@ def test_moving(volume):
     assert_error(volume.move("/a", "/a/place/a"), 422, "invalid_request", "/to")
     assert_error(volume.move("/nothing", "/made/for/nothing"), 404, "not_found")
     assert "made" not in volume.names()
-    assert_error(volume.move("/", "/x"), 422, "invalid_request")
-    assert_error(volume.move("/a", "/"), 422, "invalid_request")
+    for path in ("/", "/a/"):
+        assert_error(volume.move(path, "/x"), 422, "invalid_request", "/from")
+        assert_error(volume.move("/a", path), 422, "invalid_request", "/to")
     assert_error(volume.call("POST", "path", body={"to": "/x"}), 422, "invalid_request", "/from")
     assert_error(volume.call("POST", "path", body={"from": "/a", "from_b64": "L2E=", "to": "/x"}),
                  422, "invalid_request", "/from")
@@ -288,7 +289,7 @@ def test_a_tree_too_large_for_an_answer(make_sandbox, api, volume):
 
 
 def test_a_key_for_each_call(volume):
-    """What a key is bound to: the query too, and of octets the length."""
+    """What a key is bound to: the query too, and each byte of the body, also of one that is streamed."""
     key = {"Idempotency-Key": secrets.token_urlsafe(12)}
     volume.write("/one", b"1"), volume.write("/two", b"2")
     assert volume.call("DELETE", "path", "/one", headers=key).status == 204
@@ -301,7 +302,16 @@ def test_a_key_for_each_call(volume):
     key = {"Idempotency-Key": secrets.token_urlsafe(12)}
     first = volume.put_octets("/octets", b"12345", key)
     assert first.status == 201 and volume.put_octets("/octets", b"12345", key).json() == first.json()
-    assert_error(volume.put_octets("/octets", b"123456", key), 422, "idempotency_key_reused")
+    assert_error(volume.put_octets("/octets", b"123456", key), 422, "idempotency_key_reused", "Idempotency-Key")
+    assert_error(volume.put_octets("/octets", b"54321", key), 422, "idempotency_key_reused", "Idempotency-Key")
+    assert volume.put_octets("/octets", b"12345", key).json() == first.json() and volume.read("/octets") == b"12345"
+    key = {"Idempotency-Key": secrets.token_urlsafe(12)}
+    first = volume.put_octets("/chunks", iter([b"123", b"45"]), key)
+    assert first.status == 201 and "streamed_body_hash" not in first.json()
+    replayed = volume.put_octets("/chunks", iter([b"1", b"2345"]), key)
+    assert replayed.headers["Idempotent-Replayed"] == "true" and replayed.json() == first.json()
+    assert_error(volume.put_octets("/chunks", iter([b"123", b"46"]), key), 422, "idempotency_key_reused", "Idempotency-Key")
+    assert volume.read("/chunks") == b"12345"
 
 
 def test_nobody_else_reaches_the_files(stack, account, other_account, volume):
@@ -426,7 +436,7 @@ def test_nothing_is_changed_through_them(hostile, directory):
     assert_error(hostile.make(f"/{directory}/x/y"), 422, "invalid_request", "/path")
     assert_error(hostile.remove(f"/{directory}/file"), 422, "invalid_request", "path")
     assert_error(hostile.move("/dir/file", f"/{directory}/x"), 422, "invalid_request", "/to")
-    assert_error(hostile.move(f"/{directory}/file", "/x"), 422, "invalid_request")
+    assert_error(hostile.move(f"/{directory}/file", "/x"), 422, "invalid_request", "/from")
 
 
 # A folder and a link that leads out take each other's name all the time.
