@@ -7,6 +7,9 @@
 #include <time.h>
 
 #define DAY_S 86400
+/* RFC 3339 has four digits for a year. */
+#define YEAR_0_S     (-62167219200)
+#define YEAR_10000_S 253402300800
 
 static int64_t read_clock_us(clockid_t id)
 {
@@ -56,7 +59,8 @@ static char *put_digits(char *at, int value, int count, char behind)
 
 const char *clock_format_iso8601(int64_t at_ms, char out[CLOCK_ISO8601_SIZE])
 {
-    time_t seconds = at_ms / 1000;
+    int ms = (int)(at_ms % 1000), borrowed_s = ms < 0; /* before 1970 */
+    time_t seconds = at_ms / 1000 - borrowed_s;
     struct tm tm;
     gmtime_r(&seconds, &tm);
     char *at = put_digits(out, tm.tm_year + 1900, 4, '-');
@@ -65,9 +69,19 @@ const char *clock_format_iso8601(int64_t at_ms, char out[CLOCK_ISO8601_SIZE])
     at = put_digits(at, tm.tm_hour, 2, ':');
     at = put_digits(at, tm.tm_min, 2, ':');
     at = put_digits(at, tm.tm_sec, 2, '.');
-    at = put_digits(at, (int)(at_ms % 1000), 3, 'Z');
+    at = put_digits(at, ms + 1000 * borrowed_s, 3, 'Z');
     *at = '\0';
     return out;
+}
+
+int64_t clock_of_timespec(const struct timespec *at)
+{
+    int64_t seconds = at->tv_sec;
+    if (seconds < YEAR_0_S)
+        seconds = YEAR_0_S;
+    if (seconds >= YEAR_10000_S)
+        seconds = YEAR_10000_S - 1;
+    return seconds * 1000 + at->tv_nsec / 1000000;
 }
 
 /* sscanf() lets blanks and signs pass where a digit must be. form: 'd' is a digit, 'c' anything. */
@@ -127,6 +141,8 @@ int clock_parse_iso8601(const char *text, int64_t *at_ms)
     tm.tm_sec -= leap_s;
     int64_t seconds = (int64_t)timegm(&tm) - offset_s + leap_s;
     if (tm.tm_mday != day) /* 31 April became 1 May */
+        return -1;
+    if (seconds < 0 || seconds >= YEAR_10000_S) /* the offset leads out of the years */
         return -1;
     if (leap_s && seconds % DAY_S != 0) /* a leap second is the last one of a day */
         return -1;

@@ -22,6 +22,7 @@ struct asked {
     struct event_filter filter;
     const char **team_ids; /* owned, for the filter */
     uint64_t after, wait_s;
+    const char *after_field; /* the parameter or header with the cursor */
     unsigned limit;
     bool from_start; /* the request has neither an id nor a time */
     bool stream;
@@ -52,24 +53,22 @@ static int read_filter(const struct http_request *request, struct event_filter *
                                "sandbox_id must be the id of a sandbox, sbx_ and 26 characters.");
     if (sandbox_id)
         memcpy(filter->sandbox_id, sandbox_id, ID_SIZE);
-    if (query_read_time(request, "since", &filter->since_ms, err) < 0)
-        return -1;
-    /* Before 1970, there were no events. */
-    if (filter->since_ms < 0)
-        filter->since_ms = 0;
-    return read_kinds(request, filter, err);
+    return query_read_time(request, "since", &filter->since_ms, err) < 0
+               ? -1
+               : read_kinds(request, filter, err);
 }
 
 /* Read the cursor. A client that lost its stream sends its last event in a header. */
 static int read_after(const struct http_request *request, struct asked *asked, struct error **err)
 {
     const char *header = http_header(request, "Last-Event-ID");
-    const char *field = header && asked->stream ? "Last-Event-ID" : "after";
     const char *text = header && asked->stream ? header : http_query(request, "after");
+    asked->after_field = header && asked->stream ? "Last-Event-ID" : "after";
     asked->from_start = !text && !asked->filter.since_ms;
     if (text && event_id_parse(text, &asked->after) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, field,
-                               "%s must be the id of an event, evt_ and digits.", field);
+        return error_set_field(err, ERR_INVALID_REQUEST, asked->after_field,
+                               "%s must be the id of an event, evt_ and digits.",
+                               asked->after_field);
     return 0;
 }
 
@@ -145,7 +144,7 @@ static int answer(struct api *api, const struct http_request *request, struct as
     if (event_head(api->worker.db, &head, err) < 0)
         return -1;
     if (asked->after > head)
-        return error_set_field(err, ERR_INVALID_REQUEST, "after",
+        return error_set_field(err, ERR_INVALID_REQUEST, asked->after_field,
                                "There is no event with this id yet.");
     if (asked->stream && asked->from_start)
         asked->after = head;

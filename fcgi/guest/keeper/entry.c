@@ -33,8 +33,7 @@ static const char *type_of(mode_t mode)
 static json_t *time_json(struct timespec at)
 {
     char text[CLOCK_ISO8601_SIZE];
-    return json_string(
-        clock_format_iso8601((int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000, text));
+    return json_string(clock_format_iso8601(clock_of_timespec(&at), text));
 }
 
 json_t *entry_json(const struct stat *status)

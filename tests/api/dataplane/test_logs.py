@@ -132,7 +132,8 @@ def test_an_agent_that_stands_still_keeps_no_pause_from_being_made(sandbox):
 
 @pytest.mark.parametrize("query, field", [
     ({"limit": 0}, "limit"), ({"limit": 1001}, "limit"), ({"after": "x"}, "after"), ({"order": "up"}, "order"),
-    ({"pid": -1}, "pid"), ({"from": "now"}, "from")])
+    ({"pid": -1}, "pid"), ({"from": "now"}, "from"), ({"from": "1970-01-01T00:00:00+01:00"}, "from"),
+    ({"to": "1970-01-01T00:00:00.5+01:00"}, "to")])
 def test_a_bad_query_is_named(shared_sandbox, query, field):
     refused = ask(shared_sandbox.api, shared_sandbox.id, **query)
     assert_error(refused, 422, "invalid_request")

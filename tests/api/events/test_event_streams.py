@@ -58,6 +58,12 @@ def test_a_stream_goes_on_where_it_was_cut(api, make_sandbox):
         assert stream.event() == first
 
 
+@pytest.mark.parametrize("last_id", ["17", "evt_9999999999999999"])
+def test_a_wrong_last_id_is_named(api, last_id):
+    with events.Stream(api, last_id=last_id) as stream:
+        assert_error(stream.answer(), 422, "invalid_request", "Last-Event-ID")
+
+
 def test_waiting_takes_no_worker(api, account):
     """Twice as many wait as the pool of records has workers, and others are served meanwhile."""
     with concurrent.futures.ThreadPoolExecutor(16) as pool:

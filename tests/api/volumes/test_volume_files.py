@@ -406,6 +406,8 @@ for name in (b"\xff\xfe", b"new\nline", b"tab\there", b"quo\"te", b"back\\slash"
 os.truncate(os.open("sparse", os.O_CREAT | os.O_RDWR), 1 << 40)
 open("locked", "w").write("x"); os.chmod("locked", 0)
 os.mkdir("closed", 0)
+for name, ns in (("before", -1500 * 10**6), ("after", 2**61 * 10**9)):
+    open(name, "w").close(); os.utime(name, ns=(ns, ns))
 """
 
 
@@ -527,6 +529,15 @@ def test_names_of_any_bytes(hostile):
     assert hostile.remove(b"/names/half-\xe4\xb8").status == 204
     assert hostile.put_octets(b"/names/\xfd\n", b"x").status == 201
     assert hostile.get_octets(b"/names/\xfd\n").body == b"x"
+
+
+def test_times_of_any_year(hostile):
+    """Of the future, the file system keeps what it can."""
+    for name, least, most in (("before", "1969-12-31T23:59:58.500Z", "1969-12-31T23:59:58.500Z"),
+                              ("after", "2400-01-01T00:00:00.000Z", "9999-12-31T23:59:59.000Z")):
+        at = hostile.stat(f"/{name}").json()["modified_at"]
+        assert len(at) == len(most) and least <= at <= most, at
+        assert hostile.get_octets(f"/{name}").headers["X-Modified-At"] == at
 
 
 def test_what_only_seems_large_or_closed(hostile):

@@ -10,6 +10,26 @@ TEST(formats)
     assert_string_equal(clock_format_iso8601(0, text), "1970-01-01T00:00:00.000Z");
     assert_string_equal(clock_format_iso8601(1795255500007, text), "2026-11-21T10:05:00.007Z");
     assert_string_equal(clock_format_iso8601(1709164800999, text), "2024-02-29T00:00:00.999Z");
+    assert_string_equal(clock_format_iso8601(-1, text), "1969-12-31T23:59:59.999Z");
+    assert_string_equal(clock_format_iso8601(-3600000, text), "1969-12-31T23:00:00.000Z");
+}
+
+TEST(formats_the_time_of_any_file)
+{
+    static const struct {
+        struct timespec at;
+        const char *text;
+    } cases[] = {
+        {{1795255500, 7999999}, "2026-11-21T10:05:00.007Z"},
+        {{-2, 500000000}, "1969-12-31T23:59:58.500Z"},
+        {{INT64_MAX, 0}, "9999-12-31T23:59:59.000Z"},
+        {{INT64_MIN, 0}, "0000-01-01T00:00:00.000Z"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char text[CLOCK_ISO8601_SIZE];
+        assert_string_equal(clock_format_iso8601(clock_of_timespec(&cases[i].at), text),
+                            cases[i].text);
+    }
 }
 
 TEST(parses)
@@ -28,6 +48,7 @@ TEST(parses)
         {"2024-02-29T00:00:00Z", 1709164800000},
         {"2016-12-31T23:59:60Z", 1483228800000}, /* leap seconds */
         {"2016-12-31T15:59:60.5-08:00", 1483228800500},
+        {"9999-12-31T23:59:59.999Z", 253402300799999},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         int64_t at_ms = -1;
@@ -62,6 +83,8 @@ TEST(refuses)
         "2026-11-21T10:05:00+ 2:00",
         "2026-11-21T10:05:00+-2:00",
         "1969-12-31T23:59:59Z",
+        "1970-01-01T00:00:00+00:01",
+        "9999-12-31T23:59:59-00:01",
         "2026-1-021T10:05:00Z",
         "2026-11-21T00:00:60Z",
         "2026-11-21T23:59:60+01:00",

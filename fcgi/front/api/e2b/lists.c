@@ -110,7 +110,7 @@ static int start_at(struct http_parameter *parameter)
     int64_t at_ms;
     if (clock_parse_iso8601(parameter->value, &at_ms) == 0) {
         free(parameter->value);
-        parameter->value = xstrdup(clock_format_iso8601(at_ms - 1, before));
+        parameter->value = xstrdup(clock_format_iso8601(at_ms ? at_ms - 1 : 0, before));
         parameter->value_size = strlen(parameter->value);
     }
     return rename_parameter(parameter, "started_after");
