@@ -30,6 +30,10 @@
 /* Headers of an answer with a file. */
 #define KEEPER_MODE_HEADER        "X-Mode"
 #define KEEPER_MODIFIED_AT_HEADER "X-Modified-At"
+/* The volume server deletes what has these names in the top directory of a volume: its own
+ * unfinished files, and directories that it is removing. */
+#define KEEPER_NAME_NEW     ".sandlot-new."
+#define KEEPER_NAME_REMOVED ".sandlot-removed."
 
 /* The errors of the volume server: X(symbol, "code" of its answer, HTTP status). */
 #define KEEPER_CODES(X)                         \

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/instance.h"
 #include "base/json_read.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -24,6 +25,12 @@ int volume_path_check(const char *path, size_t size, const char *field, struct e
         return refuse(field, "A path has at most 4095 bytes.", err);
     if (strlen(path) != size)
         return refuse(field, "A path cannot have a NUL character.", err);
+    const char *top = path + strspn(path, "/");
+    if (str_starts_with(top, KEEPER_NAME_NEW) || str_starts_with(top, KEEPER_NAME_REMOVED))
+        return refuse(field,
+                      "Names that begin with " KEEPER_NAME_NEW " or " KEEPER_NAME_REMOVED
+                      " are sandlot's own in the top directory of a volume.",
+                      err);
     for (const char *at = path; *at;) {
         at += strspn(at, "/");
         size_t length = strcspn(at, "/");

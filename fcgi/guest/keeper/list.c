@@ -22,8 +22,8 @@
 /* Our own, between two steps of a change or after one: not for clients. */
 static bool is_hidden(const char *name)
 {
-    return !strcmp(name, ".") || !strcmp(name, "..") || str_starts_with(name, PLACE_NEW) ||
-           str_starts_with(name, PLACE_REMOVED);
+    return !strcmp(name, ".") || !strcmp(name, "..") || str_starts_with(name, KEEPER_NAME_NEW) ||
+           str_starts_with(name, KEEPER_NAME_REMOVED);
 }
 
 static int by_name(const void *a, const void *b)

@@ -40,6 +40,4 @@ int place_open_directory(int volume, const char *path, struct keeper_error *erro
 
 /* Write an unused name for an unfinished file: prefix and 16 random hexadecimal digits. */
 #define PLACE_NAME_SIZE 40
-#define PLACE_NEW       ".sandlot-new."
-#define PLACE_REMOVED   ".sandlot-removed."
 void place_random_name(const char *prefix, char name[PLACE_NAME_SIZE]);

@@ -60,9 +60,9 @@ static void remove_unfinished(struct removal *removal)
     DIR *root = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *one;
     while (root && (one = readdir(root)) && !fence_is_raised(removal->fence, removal->generation)) {
-        if (str_starts_with(one->d_name, PLACE_NEW))
+        if (str_starts_with(one->d_name, KEEPER_NAME_NEW))
             unlinkat(removal->volume, one->d_name, 0);
-        else if (str_starts_with(one->d_name, PLACE_REMOVED))
+        else if (str_starts_with(one->d_name, KEEPER_NAME_REMOVED))
             remove_tree(removal, one->d_name);
     }
     if (root)
@@ -166,7 +166,7 @@ static int take_out(struct request *request, const char *path, bool recursive,
         return 0;
     if (errno != ENOTEMPTY || !recursive)
         return keeper_error_set_errno(error, errno);
-    place_random_name(PLACE_REMOVED, moved);
+    place_random_name(KEEPER_NAME_REMOVED, moved);
     autoclose int root = openat(request->volume, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0 || renameat2(parent, name, root, moved, RENAME_NOREPLACE) < 0)
         return keeper_error_set_errno(error, errno);

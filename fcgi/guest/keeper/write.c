@@ -82,7 +82,7 @@ static int name_file(int file, int parent, const char *name, bool is_new,
 {
     char from[40], fresh[PLACE_NAME_SIZE];
     snprintf(from, sizeof from, "/proc/self/fd/%d", file);
-    place_random_name(PLACE_NEW, fresh);
+    place_random_name(KEEPER_NAME_NEW, fresh);
     if (linkat(AT_FDCWD, from, parent, fresh, AT_SYMLINK_FOLLOW) < 0)
         return keeper_error_set_errno(error, errno);
     if (renameat2(parent, fresh, parent, name, is_new ? RENAME_NOREPLACE : 0) < 0) {

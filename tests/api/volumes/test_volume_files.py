@@ -118,6 +118,8 @@ def test_a_cut_upload_leaves_nothing(kept):
     ({"path": "/../a", "content_b64": ""}, "/path"),
     ({"path": "/a/./b", "content_b64": ""}, "/path"),
     ({"path": "/a/..", "content_b64": ""}, "/path"),
+    ({"path": "/.sandlot-new.1", "content_b64": ""}, "/path"),
+    ({"path": "//.sandlot-removed.1/a", "content_b64": ""}, "/path"),
     ({"path": "/a\0b", "content_b64": ""}, "/path"),
     ({"path": "/" + "x" * 256, "content_b64": ""}, "/path"),
     ({"path": "/x" * 2048, "content_b64": ""}, "/path"),
