@@ -82,8 +82,8 @@ static void take_source(const struct sandbox_create *request, const struct plan 
         sandbox->resources.disk_gb = checkpoint->disk_gb;
 }
 
-int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const char *field,
-                       struct error **err)
+int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const char *cpu_field,
+                       const char *memory_field, struct error **err)
 {
     bool fits;
     struct host_largest largest;
@@ -91,7 +91,8 @@ int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const ch
         return -1;
     if (fits)
         return 0;
-    error_set_field(err, ERR_INVALID_REQUEST, field,
+    bool is_memory = memory_field && (!cpu_field || cpu <= largest.cpu);
+    error_set_field(err, ERR_INVALID_REQUEST, is_memory ? memory_field : cpu_field,
                     "No host of this deployment can give a sandbox %u vCPUs with %u MiB of memory; "
                     "the largest has %u vCPUs and %u MiB.",
                     cpu, memory_mb, largest.cpu, largest.memory_mb);
@@ -128,10 +129,11 @@ static int check_size(const struct work *work, const struct sandbox_create *requ
                       struct error **err)
 {
     const struct runtime_resources *resources = &work->sandbox.resources;
-    const char *field = request->cpu ? "/cpu" : "/memory_mb";
     if (!request->cpu && !request->memory_mb)
         return 0;
-    return sandbox_check_size(work->worker->db, resources->cpu, resources->memory_mb, field, err);
+    return sandbox_check_size(work->worker->db, resources->cpu, resources->memory_mb,
+                              request->cpu ? "/cpu" : NULL,
+                              request->memory_mb ? "/memory_mb" : NULL, err);
 }
 
 /* Do all checks that need no locks. */
@@ -702,7 +704,7 @@ static bool no_host_is_so_large(const struct work *work, const struct sandbox_cr
     const char *field = request->source_field ? request->source_field : "/template";
     error_auto too_large = NULL;
     if ((*err)->code != ERR_NO_CAPACITY ||
-        sandbox_check_size(work->worker->db, resources->cpu, resources->memory_mb, field,
+        sandbox_check_size(work->worker->db, resources->cpu, resources->memory_mb, field, field,
                            &too_large) == 0 ||
         too_large->code != ERR_INVALID_REQUEST)
         return false;

@@ -129,9 +129,9 @@ int template_builds_baseline(struct api *api, const json_t *body,
         return -1;
     if (plan_check_memory(&plan, wanted->memory_mb, "/runtime_baseline/memory_mb", err) < 0)
         return -1;
-    return sandbox_check_size(
-        api->worker.db, wanted->cpu, wanted->memory_mb,
-        memory_mb && !cpu ? "/runtime_baseline/memory_mb" : "/runtime_baseline/cpu", err);
+    return sandbox_check_size(api->worker.db, wanted->cpu, wanted->memory_mb,
+                              cpu || !memory_mb ? "/runtime_baseline/cpu" : NULL,
+                              memory_mb ? "/runtime_baseline/memory_mb" : NULL, err);
 }
 
 /* Return the members of a body with steps, without its base. */

@@ -51,7 +51,9 @@ def test_a_size_that_no_host_can_give(make_account, stack, set_plan):
     api, host = make_account("enterprise").api, largest(stack)
     cpu = next(value for value in (2, 4, 8, 16, 32) if value > host["cpu"])
     set_plan("enterprise", cpu_values=f"1,{cpu}", memory_mb_max=host["memory_mb"] // 128 * 128 + 12800)
-    for body, field in (({"cpu": cpu}, "/cpu"), ({"memory_mb": host["memory_mb"] // 128 * 128 + 1280}, "/memory_mb")):
+    memory_mb = host["memory_mb"] // 128 * 128 + 1280
+    for body, field in (({"cpu": cpu}, "/cpu"), ({"memory_mb": memory_mb}, "/memory_mb"),
+                        ({"cpu": 1, "memory_mb": memory_mb}, "/memory_mb"), ({"cpu": cpu, "memory_mb": 512}, "/cpu")):
         refused = assert_error(api.post("/v1/sandboxes", body), 422, "invalid_request", field)
         assert refused["largest"] == host and str(host["cpu"]) in refused["message"]
         baseline = {"slug": "too-large", "runtime_baseline": body, "image": "none"}
