@@ -11,7 +11,7 @@
 /* Inside a transaction that has written the sandbox's row: replace the names of the sandbox by
  * those of its policy (stored form). Lock the team's row if there are any. The names count together
  * with those that the team's other sandboxes deny, each name once. Errors: ERR_INVALID_REQUEST with
- * the field /deny_out when the team's names are more than max; then roll back. */
+ * the list or proxy that has names, when the team's names are more than max; then roll back. */
 int denied_names_follow(struct db *db, const char *team_id, const char *sandbox_id,
                         const char *network, bool is_new_sandbox, unsigned max, struct error **err);
 

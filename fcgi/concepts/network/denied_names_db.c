@@ -45,15 +45,21 @@ static void collect_one(json_t *set, const json_t *text)
     policy_entry_deinit(&entry);
 }
 
-static void collect(json_t *set, const json_t *policy)
+/* Collect the names of a policy. Returns one of the inputs that they come from. */
+static const char *collect(json_t *set, const json_t *policy)
 {
     size_t index;
     json_t *item;
+    const char *field = "/" EGRESS_PROXY;
+    collect_one(set, json_object_get(json_object_get(policy, EGRESS_PROXY), "host"));
+    json_array_foreach (json_object_get(policy, "rules"), index, item) {
+        json_object_set_new(set, json_string_value(json_object_get(item, "host")), json_null());
+        field = "/rules";
+    }
+    size_t others = json_object_size(set);
     json_array_foreach (json_object_get(policy, "deny_out"), index, item)
         collect_one(set, item);
-    json_array_foreach (json_object_get(policy, "rules"), index, item)
-        json_object_set_new(set, json_string_value(json_object_get(item, "host")), json_null());
-    collect_one(set, json_object_get(json_object_get(policy, EGRESS_PROXY), "host"));
+    return json_object_size(set) > others ? "/deny_out" : field;
 }
 
 static char *text_of(const json_t *set)
@@ -94,7 +100,7 @@ int denied_names_follow(struct db *db, const char *team_id, const char *sandbox_
 {
     uint64_t names;
     json_auto_t *policy = json_loads(network, 0, NULL), *set = json_object();
-    collect(set, policy);
+    const char *field = collect(set, policy);
     size_t own = json_object_size(set);
     if (!is_new_sandbox && denied_names_forget(db, sandbox_id, err) < 0)
         return -1;
@@ -110,7 +116,7 @@ int denied_names_follow(struct db *db, const char *team_id, const char *sandbox_
         return -1;
     if (names <= max)
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, "/deny_out",
+    return error_set_field(err, ERR_INVALID_REQUEST, field,
                            "The policies of a team can deny, or have rules or proxies for, at most "
                            "%u different names in all its sandboxes. With this policy there would "
                            "be %llu, and %zu of them come from this sandbox.",

@@ -34,13 +34,15 @@ def test_a_team_has_a_share(api, other_account):
     assert put(sandboxes[0], deny_out=first).status in (200, 202)
     assert put(sandboxes[1], deny_out=first).status in (200, 202), "the same names cost nothing"
 
-    def is_refused(answer):
+    def is_refused(answer, field="/deny_out"):
         assert answer.status == 422, answer
-        assert answer.json()["error"] == "invalid_request" and answer.json()["field"] == "/deny_out", answer
+        assert answer.json()["error"] == "invalid_request" and answer.json()["field"] == field, answer
         assert str(PER_TEAM) in answer.json()["message"]
 
     is_refused(put(sandboxes[1], deny_out=first[:-1] + names(2)[:1]))
     is_refused(api.request("POST", "/v1/sandboxes", {"deny_out": ["one.too.many.example"]}))
+    proxy = {"type": "http", "host": "one.too.many.example", "port": 3128}
+    is_refused(api.request("POST", "/v1/sandboxes", {"egress_proxy": proxy}), "/egress_proxy")
     assert api.get(f"{sandboxes[1].path}/network").json()["deny_out"] == first, "the former policy stays"
     # Networks and wildcards are not looked up, and another team has a share of its own.
     assert put(sandboxes[1], deny_out=["*.example", "198.51.100.0/24"]).status in (200, 202)
