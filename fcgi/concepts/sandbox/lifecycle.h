@@ -124,8 +124,8 @@ struct sandbox_update {
     struct sandbox_chosen chosen; /* which choices are set */
 };
 
-/* Apply the changes; *sandbox is the row afterwards. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST
- * with the field, ERR_NAME_TAKEN. */
+/* Apply the changes; *sandbox is the row afterwards. The end of public traffic ends the open
+ * previews. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST with the field, ERR_NAME_TAKEN. */
 int sandbox_update(struct worker *worker, const char *id, const struct sandbox_update *update,
                    struct sandbox *sandbox, struct error **err);
 
@@ -134,7 +134,8 @@ int sandbox_update(struct worker *worker, const char *id, const struct sandbox_u
 int sandbox_hold(struct worker *worker, const char *id, uint32_t hold_s, struct sandbox *sandbox,
                  struct error **err);
 
-/* Expose a port of a live sandbox or change its access, or withdraw a port. Errors:
+/* Expose a port of a live sandbox or change its access, or withdraw a port. Previews that are not
+ * allowed any more end. Errors:
  * ERR_SANDBOX_NOT_RUNNING, ERR_INVALID_REQUEST (too many ports), ERR_NOT_FOUND (the port to
  * withdraw is not exposed). */
 int sandbox_port_put(struct worker *worker, const char *id, struct exposed_port port,

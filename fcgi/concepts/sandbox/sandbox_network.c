@@ -106,6 +106,7 @@ struct put {
     const struct sandbox_network_change *change;
     struct sandbox *sandbox;
     bool applies; /* the sandbox runs, or is about to */
+    bool closes;  /* previews that may be open */
 };
 
 bool sandbox_has_packets(enum sandbox_state state)
@@ -142,8 +143,10 @@ static int put_body(struct db *db, void *context, struct error **err)
     sandbox->network = steal_pointer(&network);
     sandbox->network_revision++;
     sandbox->network_due_at_ms = put->applies ? clock_in_ms(TAKE_OVER_MS) : 0;
+    bool was_public = sandbox->allow_public_traffic;
     if (put->change->set_public_traffic)
         sandbox->allow_public_traffic = put->change->allow_public_traffic;
+    put->closes = put->applies && was_public && !sandbox->allow_public_traffic;
     const struct sandbox_changed changed = {.network = true};
     if (network_row_update(db, sandbox, err) < 0 ||
         sandbox_tell_updated(db, sandbox, &changed, err) < 0)
@@ -159,7 +162,7 @@ int sandbox_network_put(struct worker *worker, const char *id,
                         const struct sandbox_network_change *change, struct sandbox *sandbox,
                         struct error **err)
 {
-    struct put put = {worker->settings, id, change, sandbox, false};
+    struct put put = {.settings = worker->settings, .id = id, .change = change, .sandbox = sandbox};
     error_auto failure = NULL;
     if (db_transaction(worker->db, put_body, &put, err) < 0)
         return -1;
@@ -167,6 +170,8 @@ int sandbox_network_put(struct worker *worker, const char *id,
     if (put.applies && apply(worker, sandbox, &failure) < 0)
         log_warning("cannot apply the network policy of a sandbox; the dispatcher tries again",
                     LOG_STR("sandbox", id), LOG_ERROR(failure));
+    if (put.closes)
+        sandbox_end_previews(worker, id, 0);
     sandbox_deinit(sandbox);
     return sandbox_get(worker->db, id, sandbox, err);
 }

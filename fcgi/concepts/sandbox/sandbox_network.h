@@ -25,7 +25,7 @@ struct sandbox_network_change {
 
 /* Replace the policy and apply it if the sandbox runs. *sandbox is the row afterwards, see
  * sandbox_network_status(). A paused sandbox gets the policy before its first packet after the
- * resume. */
+ * resume. The end of public traffic ends the open previews. */
 int sandbox_network_put(struct worker *worker, const char *id,
                         const struct sandbox_network_change *change, struct sandbox *sandbox,
                         struct error **err);

@@ -10,6 +10,7 @@
 #include "sandbox/lifecycle.h"
 #include "sandbox/metadata.h"
 #include "sandbox/sandbox_events.h"
+#include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_ports.h"
 #include "sandbox/sandbox_row.h"
 
@@ -46,6 +47,7 @@ struct update {
     const char *id;
     const struct sandbox_update *wanted;
     struct sandbox *sandbox;
+    bool closes; /* previews that may be open */
 };
 
 static bool has_deadline(const struct sandbox *sandbox)
@@ -110,7 +112,10 @@ static int update_body(struct db *db, void *context, struct error **err)
         free(sandbox->metadata);
         sandbox->metadata = metadata;
     }
+    bool was_public = sandbox->allow_public_traffic;
     take_choices(wanted, sandbox);
+    update->closes =
+        was_public && !sandbox->allow_public_traffic && sandbox_has_packets(sandbox->state);
     if (sandbox_choices_check(&sandbox->choices, err) < 0 ||
         sandbox_row_update(db, sandbox, err) < 0 || sandbox_row_update_policy(db, sandbox, err) < 0)
         return -1;
@@ -122,8 +127,12 @@ static int update_body(struct db *db, void *context, struct error **err)
 int sandbox_update(struct worker *worker, const char *id, const struct sandbox_update *wanted,
                    struct sandbox *sandbox, struct error **err)
 {
-    struct update update = {id, wanted, sandbox};
-    return db_transaction(worker->db, update_body, &update, err);
+    struct update update = {.id = id, .wanted = wanted, .sandbox = sandbox};
+    if (db_transaction(worker->db, update_body, &update, err) < 0)
+        return -1;
+    if (update.closes)
+        sandbox_end_previews(worker, id, 0);
+    return 0;
 }
 
 /* --- holds --- */
@@ -165,6 +174,7 @@ struct port_change {
     unsigned ports_max;
     struct exposed_port port;
     struct sandbox *sandbox;
+    bool closes; /* previews of the port that may be open */
 };
 
 static int lock_running(struct db *db, const struct port_change *change, struct error **err)
@@ -192,8 +202,10 @@ static int port_put_body(struct db *db, void *context, struct error **err)
     struct port_change *change = context;
     if (lock_running(db, change, err) < 0)
         return -1;
-    bool is_there = sandbox_port(change->sandbox, change->port.port);
-    if ((!is_there && change->sandbox->port_count >= change->ports_max) ||
+    const struct exposed_port *former = sandbox_port(change->sandbox, change->port.port);
+    bool was_public = former ? former->is_public : change->sandbox->all_ports;
+    change->closes = was_public && !change->port.is_public;
+    if ((!former && change->sandbox->port_count >= change->ports_max) ||
         !sandbox_port_add(change->sandbox, change->port))
         return sandbox_too_many_ports("port", change->ports_max, err);
     return store_ports(db, change->sandbox, err);
@@ -202,8 +214,17 @@ static int port_put_body(struct db *db, void *context, struct error **err)
 int sandbox_port_put(struct worker *worker, const char *id, struct exposed_port port,
                      struct sandbox *sandbox, struct error **err)
 {
-    struct port_change change = {id, (unsigned)worker->settings->sandbox_ports_max, port, sandbox};
-    return db_transaction(worker->db, port_put_body, &change, err);
+    struct port_change change = {
+        .id = id,
+        .ports_max = (unsigned)worker->settings->sandbox_ports_max,
+        .port = port,
+        .sandbox = sandbox,
+    };
+    if (db_transaction(worker->db, port_put_body, &change, err) < 0)
+        return -1;
+    if (change.closes)
+        sandbox_end_previews(worker, id, port.port);
+    return 0;
 }
 
 static int port_delete_body(struct db *db, void *context, struct error **err)
@@ -220,5 +241,8 @@ int sandbox_port_delete(struct worker *worker, const char *id, uint16_t port, st
 {
     sandbox_auto sandbox = {0};
     struct port_change change = {.id = id, .port = {.port = port}, .sandbox = &sandbox};
-    return db_transaction(worker->db, port_delete_body, &change, err);
+    if (db_transaction(worker->db, port_delete_body, &change, err) < 0)
+        return -1;
+    sandbox_end_previews(worker, id, port);
+    return 0;
 }

@@ -53,8 +53,8 @@ struct api {
     struct audit audit;                    /* of the current request; see act.h */
     struct ahead ahead;                    /* of the current request */
     const struct idempotency *idempotency; /* the claimed Idempotency-Key, or NULL */
-    const char *hand_on_to; /* the location in nginx that serves the request if a copy must be made
-                             * first; NULL: this worker waits for the copy */
+    const char *hand_on_to; /* the location in nginx that serves the request if it has to wait for a
+                             * host (ERR_COPY_FIRST); NULL: this worker waits */
     bool has_share;         /* the current request has entered the pool */
     bool is_presumed;       /* the principal comes from the cache and is not confirmed */
     char etag_lease[NAMED_LEASE_SIZE]; /* held for a change with If-Match (etag.h); "": no lease */

@@ -33,8 +33,6 @@ int network_put(void *context, struct http_request *request, struct http_respons
                                             .allow_public_traffic = json_is_true(public_traffic)};
     if (sandbox_network_put(&api->worker, api->access.sandbox.id, &change, &changed, err) < 0)
         return -1;
-    if (api->access.sandbox.allow_public_traffic && !changed.allow_public_traffic)
-        sandbox_end_previews(&api->worker, changed.id, 0);
     bool applied = str_equal(sandbox_network_status(&changed), "applied");
     return http_response_json(response, applied ? 200 : 202, network_to_json(&changed));
 }

@@ -4,7 +4,6 @@
 #include "api/sandbox_output.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_ports.h"
 
 /* Ask the agent whether a server listens on the port now. */
@@ -114,9 +113,6 @@ int ports_put(void *context, struct http_request *request, struct http_response 
                                "Port %u is reserved and cannot be exposed.", port.port);
     if (sandbox_port_put(&api->worker, sandbox->id, port, &changed, err) < 0)
         return -1;
-    const struct exposed_port *former = sandbox_port(sandbox, port.port);
-    if (former && former->is_public && !port.is_public)
-        sandbox_end_previews(&api->worker, sandbox->id, port.port);
     if (gateway_status(api, &changed, &port, deadline_in_ms(AGENT_WAIT_MS), &status, err) < 0)
         return -1;
     return http_response_json(response, 200, port_to_json(api->settings, &changed, &port, status));
@@ -134,7 +130,6 @@ int ports_delete(void *context, struct http_request *request, struct http_respon
         return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");
     if (sandbox_port_delete(&api->worker, sandbox->id, port, err) < 0)
         return -1;
-    sandbox_end_previews(&api->worker, sandbox->id, port);
     response->status = 204;
     return 0;
 }

@@ -11,6 +11,7 @@
 #include "api/sandbox_output.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "sandbox/sandbox_network.h"
 
 /* Check what needs no locks before a password is stored, so that a refused request changes
  * nothing. */
@@ -134,6 +135,18 @@ int sandboxes_show(void *context, struct http_request *request, struct http_resp
     return 0;
 }
 
+/* Leave a change that ends open previews to a pool that reaches hosts. Nothing is changed yet. */
+static int check_closing(const struct api *api, const struct sandbox_update *update,
+                         struct error **err)
+{
+    const struct sandbox *sandbox = &api->access.sandbox;
+    bool closes = update->chosen.allow_public_traffic && !update->choices.allow_public_traffic &&
+                  sandbox->allow_public_traffic && sandbox_has_packets(sandbox->state);
+    return closes && api->hand_on_to
+               ? error_set(err, ERR_COPY_FIRST, "The host of the sandbox must end its previews.")
+               : 0;
+}
+
 int sandboxes_update(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)
 {
@@ -141,7 +154,8 @@ int sandboxes_update(void *context, struct http_request *request, struct http_re
     struct sandbox_update update;
     sandbox_auto updated = {0};
     sandbox_update_read(request->json, &update);
-    if (sandbox_update(&api->worker, api->access.sandbox.id, &update, &updated, err) < 0)
+    if (check_closing(api, &update, err) < 0 ||
+        sandbox_update(&api->worker, api->access.sandbox.id, &update, &updated, err) < 0)
         return -1;
     return http_response_json(response, 200, sandbox_to_json(api->settings, &updated));
 }

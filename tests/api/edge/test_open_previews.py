@@ -43,12 +43,16 @@ class Ticks:
         return any(not self.read() for _ in range(LINES_MOST))
 
 
+def serve(sandbox, port, address):
+    sandbox.data.background("python3", "-c", SERVER, address, str(port))
+    sandbox.data.check(f"until (: </dev/tcp/127.0.0.1/{port}) 2>/dev/null; do sleep 0.05; done")
+
+
 @pytest.fixture
 def served(sandbox):
     """Two ports with servers; the first one is public."""
     for port, address in zip(PORTS, ADDRESSES):
-        sandbox.data.background("python3", "-c", SERVER, address, str(port))
-        sandbox.data.check(f"until (: </dev/tcp/127.0.0.1/{port}) 2>/dev/null; do sleep 0.05; done")
+        serve(sandbox, port, address)
         answer = sandbox.api.request("PUT", f"{sandbox.path}/ports/{port}", {"public": port == PORTS[0]})
         assert answer.status == 200, answer
     return sandbox
@@ -67,17 +71,30 @@ def close_all(sandbox):
     assert answer.status in (200, 202), answer
 
 
-@pytest.mark.parametrize("act", [withdraw, make_private, close_all])
+def close_all_by_patch(sandbox):
+    assert sandbox.api.request("PATCH", sandbox.path, {"allow_public_traffic": False}).status == 200
+
+
+@pytest.mark.parametrize("act", [withdraw, make_private, close_all, close_all_by_patch])
 def test_connections_end_with_the_right_to_the_port(served, act):
     token = served.document["session"]["access_token"]
     open_one, other = Ticks(served, PORTS[0]), Ticks(served, PORTS[1], token)
     act(served)
     assert open_one.ends()
     assert served.preview(PORTS[0]).request("GET", "/").status in (401, 404)
-    if act is close_all:
+    if act in (close_all, close_all_by_patch):
         assert other.ends()
     else:
         assert other.read(), "a connection to the other port stays"
+
+
+def test_connections_end_when_one_of_all_ports_becomes_private(make_sandbox):
+    sandbox = make_sandbox(expose_all_ports=True)
+    serve(sandbox, PORTS[0], "0.0.0.0")
+    open_one = Ticks(sandbox, PORTS[0])
+    make_private(sandbox)
+    assert open_one.ends()
+    assert sandbox.preview(PORTS[0]).request("GET", "/").status == 401
 
 
 def test_connections_end_with_the_sessions(served):
