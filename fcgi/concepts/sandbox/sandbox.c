@@ -31,11 +31,15 @@ SANDBOX_FIELDS(NOTHING_OF_FIELD_, NAMES, NOTHING_OF_FIELD_, NOTHING_OF_FIELD_, ,
 const struct sandbox_choices sandbox_choices_default = {
     SANDBOX_FIELDS(DEFAULT, NOTHING_OF_FIELD_, NOTHING_OF_FIELD_, NOTHING_OF_FIELD_, , )};
 
-int sandbox_choices_check(const struct sandbox_choices *choices, struct error **err)
+int sandbox_choices_check(const struct sandbox_choices *choices,
+                          const struct sandbox_chosen *chosen, struct error **err)
 {
     if (!choices->auto_resume || choices->on_timeout == ON_TIMEOUT_PAUSE || choices->idle_timeout)
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
+    return error_set_field(err, ERR_INVALID_REQUEST,
+                           chosen->auto_resume  ? "/lifecycle/auto_resume"
+                           : chosen->on_timeout ? "/lifecycle/on_timeout"
+                                                : "/lifecycle/idle_timeout",
                            "auto_resume needs on_timeout = pause or an idle_timeout.");
 }
 

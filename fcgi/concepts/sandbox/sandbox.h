@@ -46,9 +46,6 @@ struct sandbox_choices {
 };
 extern const struct sandbox_choices sandbox_choices_default;
 
-/* Check that the choices fit together. Errors: ERR_INVALID_REQUEST with the field. */
-int sandbox_choices_check(const struct sandbox_choices *choices, struct error **err);
-
 /* The same members for another struct: each by itself, and all as `choices`. */
 #define SANDBOX_CHOICES                 \
     union {                             \
@@ -62,6 +59,11 @@ int sandbox_choices_check(const struct sandbox_choices *choices, struct error **
 struct sandbox_chosen {
     SANDBOX_FIELDS(BOOL_OF_FIELD_, BOOL_OF_FIELD_, BOOL_OF_FIELD_, BOOL_OF_FIELD_, , )
 };
+
+/* Check that the choices fit together. chosen: those that the request made; others are defaults or
+ * stored. Errors: ERR_INVALID_REQUEST with a field of the request. */
+int sandbox_choices_check(const struct sandbox_choices *choices,
+                          const struct sandbox_chosen *chosen, struct error **err);
 
 /* Causes of a pause or resume, as stored and as shown in events. */
 #define MOVED_BY_REQUEST  "request"

@@ -116,7 +116,7 @@ static int update_body(struct db *db, void *context, struct error **err)
     take_choices(wanted, sandbox);
     update->closes =
         was_public && !sandbox->allow_public_traffic && sandbox_has_packets(sandbox->state);
-    if (sandbox_choices_check(&sandbox->choices, err) < 0 ||
+    if (sandbox_choices_check(&sandbox->choices, &wanted->chosen, err) < 0 ||
         sandbox_row_update(db, sandbox, err) < 0 || sandbox_row_update_policy(db, sandbox, err) < 0)
         return -1;
     if (reindexes && sandbox_row_index_metadata(db, sandbox, err) < 0)

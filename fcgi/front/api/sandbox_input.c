@@ -267,7 +267,7 @@ static int read_lifecycle(const json_t *body, const struct sandbox_chosen *chose
                                "auto_pause = false contradicts lifecycle.on_timeout = pause.");
     if (json_is_true(auto_pause))
         create->on_timeout = ON_TIMEOUT_PAUSE;
-    if (sandbox_choices_check(&create->choices, err) < 0)
+    if (sandbox_choices_check(&create->choices, chosen, err) < 0)
         return -1;
     const json_t *timeout = json_object_get(body, "timeout");
     create->timeout_s =

@@ -49,8 +49,10 @@ def test_the_lifecycle_can_change(make_sandbox):
     assert patch(sandbox, {"lifecycle": lifecycle})["lifecycle"] == lifecycle
     sandbox.pause()
     assert sandbox.data.check("echo awake") == "awake\n"
-    refused = sandbox.api.request("PATCH", sandbox.path, {"lifecycle": {"on_timeout": "kill", "idle_timeout": None}})
-    assert_error(refused, 422, "invalid_request")
+    for changes, field in (({"on_timeout": "kill", "idle_timeout": None}, "on_timeout"),
+                           ({"on_timeout": "kill", "idle_timeout": None, "auto_resume": True}, "auto_resume")):
+        refused = sandbox.api.request("PATCH", sandbox.path, {"lifecycle": changes})
+        assert_error(refused, 422, "invalid_request", f"/lifecycle/{field}")
 
 
 @pytest.mark.parametrize(
