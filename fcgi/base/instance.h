@@ -30,8 +30,8 @@
 /* Headers of an answer with a file. */
 #define KEEPER_MODE_HEADER        "X-Mode"
 #define KEEPER_MODIFIED_AT_HEADER "X-Modified-At"
-/* The volume server deletes what has these names in the top directory of a volume: its own
- * unfinished files, and directories that it is removing. */
+/* Beginnings of names in the top directory of a volume. The volume server deletes such entries: its
+ * own unfinished files, and directories that it is removing. */
 #define KEEPER_NAME_NEW     ".sandlot-new."
 #define KEEPER_NAME_REMOVED ".sandlot-removed."
 
