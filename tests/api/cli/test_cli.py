@@ -504,7 +504,7 @@ def test_templates_of_dockerfiles(cli, module_account, stack, tmp_path):
         cli("template", "rm", slug)
 
 
-def test_volumes_and_their_files(cli, tmp_path):
+def test_volumes_and_their_files(cli, module_account, tmp_path):
     made = cli.say("volume", "create", "disk").strip()
     content = bytes(range(256)) * 1000
     (tmp_path / "sent").write_bytes(content)
@@ -521,7 +521,9 @@ def test_volumes_and_their_files(cli, tmp_path):
     assert cli("volume", "rm", "disk:/below").returncode == 1
     cli.say("volume", "rm", "-r", "disk:/below")
     assert cli.json("volume", "show", "disk")["id"] == made
-    assert made in cli.say("volume", "list")
+    head, *rows = cli.say("volume", "list", "--team", module_account.team).splitlines()
+    assert head.split()[:3] == ["NAME", "ID", "TEAM"]
+    assert ["disk", made, module_account.team] in [row.split()[:3] for row in rows]
     assert cli.say("volume", "rm", "disk") == ""
     for word in ("delete", "remove"):  # they mean rm
         cli.say("volume", "create", "disk")
