@@ -146,6 +146,11 @@ def test_wrong_usage(cli, words):
     assert done.returncode == 2 and done.stderr.startswith(b"sandlot") and not done.stdout, done
 
 
+def test_wrong_usage_says_how_it_is_right(cli):
+    assert b"did you mean 'list'?" in cli("lsit").stderr
+    assert b"give more operands: sandlot exec SANDBOX COMMAND" in cli("exec", "work").stderr
+
+
 def test_a_refusal_is_one_sentence(cli, stack, make_account, tmp_path):
     done = Cli(stack, tmp_path, make_account("pro").api.key)("create", "--cpu", "3")
     assert done.returncode == 1 and done.stderr.endswith(b"it allows 1, 2, 4, 8 (/cpu).\n"), done
