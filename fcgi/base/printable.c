@@ -2,7 +2,10 @@
 #include "base/printable.h"
 
 #include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "base/mem.h"
 
@@ -64,6 +67,28 @@ char *printable(const char *text, const char *keep)
     buffer_auto out = BUFFER_INIT(strlen(text));
     printable_append(text, keep, &out);
     return buffer_steal(&out);
+}
+
+size_t printable_fit(const char *text, size_t most, size_t *size)
+{
+    size_t width = 0;
+    mbstate_t state = {0};
+    *size = 0;
+    for (;;) {
+        wchar_t character;
+        size_t length = mbrtowc(&character, text + *size, MB_CUR_MAX, &state);
+        int columns = length && length <= MB_CUR_MAX ? wcwidth(character) : 0;
+        if (!length || length > MB_CUR_MAX || width + (size_t)(columns > 0 ? columns : 0) > most)
+            return width;
+        width += (size_t)(columns > 0 ? columns : 0);
+        *size += length;
+    }
+}
+
+size_t printable_width(const char *text)
+{
+    size_t size;
+    return printable_fit(text, SIZE_MAX, &size);
 }
 
 void printable_print(FILE *out, const char *format, ...)

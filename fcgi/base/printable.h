@@ -14,5 +14,12 @@ void printable_append(const char *text, const char *keep, struct buffer *out);
 /* Return the same as a new string, which is never longer than text. */
 char *printable(const char *text, const char *keep);
 
+/* Return how many columns of a terminal the first bytes of UTF-8 text take, at most most. *size:
+ * the number of these bytes. Some characters take two columns, so the program needs setlocale(). */
+size_t printable_fit(const char *text, size_t most, size_t *size);
+
+/* Return the same for the whole text. */
+size_t printable_width(const char *text);
+
 /* Print a line whose arguments come from outside. Line ends and tabs stay. */
 void printable_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -131,6 +131,11 @@ join_trust()
         incus_cli config trust add-certificate "$1" --name control --restricted --projects "$PROJECT"
 }
 
+join_fronts()
+{
+    join_trust "$JOIN_DIR/incus-client.pem"
+}
+
 # join_offer: what the front is told of this host.
 join_offer()
 {
@@ -162,26 +167,36 @@ join_wait()
     touch "$JOIN_DIR/active"
 }
 
-# join_run TOKEN
-join_run()
+# join_steps TOKEN: the steps of a host that is not active yet, which is all that their count can assume.
+join_steps()
 {
+    step "places" join_places
     step "token" join_token "$1"
     step "secret of this machine" join_machine
     step "front" join_take
-    if [[ $JOIN_STATE == active ]]; then
-        rm -f "$JOIN_DIR/answer"
-        touch "$JOIN_DIR/active"
-        say "Host $JOIN_NAME is active already."
+    if [[ ${JOIN_STATE:-} == active ]]; then
         return 0
     fi
     step "certificates" join_files
     step "settings" join_config
     step "packet filter and Incus" join_incus
     step "storage pool" join_pool
-    step "project, and the fronts' way to Incus" join_trust "$JOIN_DIR/incus-client.pem"
+    step "project, and the fronts' way to Incus" join_fronts
     step "firewall" join_firewall
     step "relay" join_relay
     step "row of the host" join_offer
     step "trial" join_wait
-    say "Host $JOIN_NAME is active and gets sandboxes."
+}
+
+# join_run TOKEN
+join_run()
+{
+    steps_of join_steps "$1"
+    if [[ $JOIN_STATE == active ]]; then
+        rm -f "$JOIN_DIR/answer"
+        touch "$JOIN_DIR/active"
+        say "Host $JOIN_NAME is active already."
+    else
+        say "Host $JOIN_NAME is active and gets sandboxes."
+    fi
 }

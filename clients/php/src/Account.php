@@ -14,7 +14,7 @@ use Sandlot\Model\Operation;
 use Sandlot\Model\Team;
 use Sandlot\Model\Usage;
 
-/** Whose the key is, what its teams may have and what they used. */
+/** The key's user, and the limits and the usage of the teams. */
 final class Account
 {
     /** @internal */
@@ -38,7 +38,7 @@ final class Account
         return Limits::read($this->api->call(Operation::ShowLimits, query: ['team' => $team]));
     }
 
-    /** By default since the first of the month. */
+    /** Returns the usage of a team; default: since the first of this month. */
     public function usage(?string $team = null, ?\DateTimeInterface $from = null, ?\DateTimeInterface $to = null): Usage
     {
         $query = ['team' => $team, 'from' => Members::time($from), 'to' => Members::time($to)];

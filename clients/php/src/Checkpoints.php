@@ -10,7 +10,7 @@ use Sandlot\Http\Api;
 use Sandlot\Model\Checkpoint;
 use Sandlot\Model\Operation;
 
-/** Copies of disks; Sandbox::checkpoint() makes one. */
+/** Copies of sandboxes. Sandbox::checkpoint() makes one. */
 final class Checkpoints
 {
     /** @internal */
@@ -19,7 +19,7 @@ final class Checkpoints
     }
 
     /**
-     * @param string|null $name all versions of this name
+     * @param string|null $name only the versions of this name
      * @return \Generator<int, Checkpoint>
      */
     public function list(
@@ -32,13 +32,13 @@ final class Checkpoints
         return $this->api->pages(Operation::ListCheckpoints, [], $query, 'checkpoints', Checkpoint::read(...));
     }
 
-    /** By an id, or as name[:version]; without a version the newest of the name. */
+    /** Finds a checkpoint by its id or as name[:version]. Without a version it is the newest one. */
     public function get(string $id, ?string $team = null): Checkpoint
     {
         return Checkpoint::read($this->api->call(Operation::ShowCheckpoint, ['id' => $id], ['team' => $team]));
     }
 
-    /** By an id, or as name:version. */
+    /** Deletes a checkpoint by its id or as name:version. */
     public function delete(string $id, ?string $team = null): void
     {
         if (str_contains($id, ':')) {

@@ -34,15 +34,15 @@ final class Client
     public readonly Secrets $secrets;
     public readonly Account $account;
 
-    /** Calls that have no method here yet. */
+    /** For calls of the API without a method of their own. */
     public readonly Api $api;
 
     /**
      * @param string $url such as https://api.sandbox.example.com
      * @param string $key an API key, slk_…
-     * @param ClientInterface|null $http PSR-18; its own time-outs hold, unless it is a TimedClient
-     * @param ClientInterface|null $streams for the output of processes and the changes of directories; a client
-     *                                      that waits for the whole answer shows them at the end only
+     * @param ClientInterface|null $http PSR-18; it uses its own time-outs, unless it is a TimedClient
+     * @param ClientInterface|null $streams for output of processes and changes of directories; a client that
+     *                                      buffers a whole answer returns them only at the end
      * @param RequestFactoryInterface|null $requestFactory PSR-17
      * @param StreamFactoryInterface|null $streamFactory PSR-17
      * @param LoggerInterface|null $logger PSR-3: requests at debug, repeated ones at notice
@@ -74,7 +74,7 @@ final class Client
         $this->account = new Account($this->api);
     }
 
-    /** As SANDLOT_URL, SANDLOT_KEY and, if the system does not know the service's authority, SANDLOT_CA say. */
+    /** Reads SANDLOT_URL, SANDLOT_KEY and, if your system does not trust the service's certificate, SANDLOT_CA. */
     public static function fromEnvironment(?LoggerInterface $logger = null): self
     {
         $url = getenv('SANDLOT_URL');

@@ -28,10 +28,10 @@ final class Keys
     }
 
     /**
-     * The answer alone shows the key itself.
+     * Creates a key. Only this answer has the key itself.
      *
      * @param list<Scope> $scopes
-     * @param list<string>|null $teams default: those of the asking key
+     * @param list<string>|null $teams default: the teams of the key that you use
      */
     public function create(
         array $scopes,

@@ -32,7 +32,7 @@ use Sandlot\Model\UpdateSandbox;
 use Sandlot\Network\Policy;
 use Sandlot\Preview\Previews;
 
-/** One sandbox: its life, and what is done in it. */
+/** One sandbox, with its commands, files, previews and network. */
 final class Sandbox
 {
     public readonly string $id;
@@ -59,19 +59,19 @@ final class Sandbox
         $this->network = new Policy($api, $this->id);
     }
 
-    /** The record, as the service gave it last. */
+    /** Returns the data of the last answer, without a request. */
     public function info(): Model\Sandbox
     {
         return $this->info;
     }
 
-    /** Asks for the record. */
+    /** Loads the data again. */
     public function refresh(): self
     {
         return $this->take($this->api->call(Operation::ShowSandbox, $this->path()));
     }
 
-    /** The deadline becomes that many seconds from now, never earlier. A paused one gets the time when it is resumed. */
+    /** Moves the deadline to this many seconds from now, never earlier. In a pause, it sets the time of the resume. */
     public function extend(int $seconds): self
     {
         $state = $this->refresh()->info->state;
@@ -81,17 +81,17 @@ final class Sandbox
         return $seconds > $this->info->timeout ? $this->setTimeout($seconds) : $this;
     }
 
-    /** The deadline becomes that many seconds from now, also when that is earlier. */
+    /** Moves the deadline to this many seconds from now, also if that is earlier. */
     public function setTimeout(int $seconds): self
     {
         return $this->update(timeout: $seconds);
     }
 
     /**
-     * @param array<string, mixed>|null $metadata merged into what is there; null removes a key
-     * @param int|null $timeout the deadline becomes that many seconds from now
-     * @param string|null $maskRequestHost what servers see as Host; "": their preview's name
-     * @param string|null $name another name; "": none
+     * @param array<string, mixed>|null $metadata merged into the present entries; null removes a key
+     * @param int|null $timeout new deadline, in seconds from now
+     * @param string|null $maskRequestHost the Host header for its servers; "": the preview's name
+     * @param string|null $name new name; "": no name
      */
     public function update(
         ?array $metadata = null,
@@ -105,18 +105,18 @@ final class Sandbox
         return $this->take($this->api->call(Operation::UpdateSandbox, $this->path(), body: $change));
     }
 
-    /** @param bool|null $memory false: programs end, and the disk alone is kept */
+    /** @param bool|null $memory false: keep only the disk; all programs end */
     public function pause(?bool $memory = null): self
     {
         return $this->take($this->api->call(Operation::PauseSandbox, $this->path(), body: new PauseSandbox($memory)));
     }
 
     /**
-     * Also of a sandbox that runs: its deadline is moved.
+     * Resumes a paused sandbox. For a running sandbox, moves the deadline only.
      *
      * @param int|null $timeout seconds from now
-     * @param bool|null $extendOnly never to an earlier deadline
-     * @param bool|null $memory false: from its disk, whatever its memory held
+     * @param bool|null $extendOnly true: never move the deadline to an earlier time
+     * @param bool|null $memory false: start from the disk, without the saved memory
      */
     public function resume(?int $timeout = null, ?bool $extendOnly = null, ?bool $memory = null): self
     {
@@ -128,7 +128,7 @@ final class Sandbox
     }
 
     /**
-     * Until then it is not paused as idle (`idleTimeout` of its lifecycle). Its deadline stays.
+     * Until then sandlot does not pause it for being idle (`idleTimeout` of its lifecycle). Its deadline stays.
      *
      * @param int $seconds from now
      */
@@ -144,7 +144,7 @@ final class Sandbox
     }
 
     /**
-     * The disk, and the memory if the checkpoint has it, become those of a checkpoint of this sandbox.
+     * Replaces the disk by a checkpoint of this sandbox, and the memory too if the checkpoint has it.
      *
      * @param string $checkpoint its id or name
      * @param int|null $timeout seconds from now
@@ -155,7 +155,7 @@ final class Sandbox
         return $this->take($this->api->call(Operation::RollbackSandbox, $this->path(), body: $wish));
     }
 
-    /** @return list<Service> those of its template and of its create, while it runs */
+    /** @return list<Service> services of its template and of its create; the sandbox must run */
     public function services(): array
     {
         return $this->api->call(Operation::ListServices, $this->path())->objects('services', Service::read(...));
@@ -173,9 +173,9 @@ final class Sandbox
     }
 
     /**
-     * A copy of its disk, from which sandboxes can be made. It outlives the sandbox.
+     * Copies the disk, so that you can create sandboxes from it. The copy stays when the sandbox is deleted.
      *
-     * @param string|null $name one that is given again makes a new version; null: one is made
+     * @param string|null $name an existing name gets a new version; null: the service makes a name
      */
     public function checkpoint(?string $name = null): Checkpoint
     {
@@ -183,20 +183,20 @@ final class Sandbox
         return Checkpoint::read($this->api->call(Operation::CreateCheckpoint, $this->path(), body: $wish));
     }
 
-    /** What it used, by default in the last hour. */
+    /** Returns the use of processors, memory and disk; default: of the last hour. */
     public function metrics(?\DateTimeInterface $from = null, ?\DateTimeInterface $to = null): Metrics
     {
         $span = ['from' => Members::time($from), 'to' => Members::time($to)];
         return Metrics::read($this->api->call(Operation::ShowMetrics, $this->path(), $span));
     }
 
-    /** The session in use, renewed when it is about to end. */
+    /** Returns the present session. The library renews it before it ends. */
     public function session(): Session
     {
         return $this->access->session();
     }
 
-    /** A session for others: for a while, or as long as the sandbox lives; for everything, or for previews only. */
+    /** Makes an access token for others: for a time or the sandbox's life, for all calls or only previews. */
     public function newSession(Lifetime $lifetime, Purpose $purpose = Purpose::Sandbox): Session
     {
         return $this->api

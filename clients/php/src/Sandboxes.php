@@ -31,32 +31,32 @@ final class Sandboxes
     }
 
     /**
-     * A sandbox that runs. What is left out has the service's default.
+     * Creates a sandbox, and returns it when it runs. Without an argument, the service uses its default.
      *
-     * @param string|null $team slug; default: the personal team of the key's user, or the only one that it reaches
+     * @param string|null $team slug; default: the personal team of the key's user, or the key's only team
      * @param string|null $template [team/]slug[:version or tag], or the id of a checkpoint
      * @param string|null $templateId tpl_… or tpv_…
      * @param string|null $snapshotId a checkpoint to start from
-     * @param int|null $timeout seconds; then it is removed, or paused as $lifecycle says
-     * @param bool|null $autoPause short for a lifecycle that pauses it at the deadline
-     * @param array<string, mixed>|null $metadata to find it again; values are stored as text
-     * @param array<string, string>|null $envs environment variables, never given out again
+     * @param int|null $timeout seconds until the deadline; then sandlot deletes it, or pauses it ($lifecycle)
+     * @param bool|null $autoPause true: sandlot pauses it at the deadline (short for a $lifecycle)
+     * @param array<string, mixed>|null $metadata your own names and values, for list(); stored as text
+     * @param array<string, string>|null $envs environment variables; no call returns them
      * @param array<string, string>|null $volumeMounts absolute path in the sandbox to the volume's name
      * @param list<string>|null $allowOut hosts and networks that it may reach, see Network\Policy
-     * @param list<string>|null $denyOut those that it may not
-     * @param list<string>|null $egressProfiles the operator's lists of what may be reached
-     * @param list<EgressRule>|null $rules what may be sent to single hosts, and with which headers
-     * @param EgressProxy|Explicit|null $egressProxy the proxy that all its TCP connections leave through
+     * @param list<string>|null $denyOut hosts and networks that it may not reach
+     * @param list<string>|null $egressProfiles names of the operator's lists of hosts
+     * @param list<EgressRule>|null $rules the requests that it may send to single hosts, and their headers
+     * @param EgressProxy|Explicit|null $egressProxy the proxy for all its TCP connections
      * @param list<ExposedPortRequest>|'all'|null $exposedPorts
-     * @param list<int>|null $httpsPorts those whose servers speak TLS
-     * @param string|null $maskRequestHost what servers see as Host instead of their preview's name
+     * @param list<int>|null $httpsPorts ports whose servers speak TLS
+     * @param string|null $maskRequestHost the Host header for its servers, instead of the preview's name
      * @param int|null $cpu vCPUs
      * @param int|null $memoryMb MiB
-     * @param string|null $name of no other sandbox of the team
-     * @param list<ServiceRequest>|null $services commands that run as long as it does
+     * @param string|null $name unique in the team
+     * @param list<ServiceRequest>|null $services commands that run as long as the sandbox
      * @param Hooks|null $hooks commands before a pause, after a resume and in a fork
-     * @param string|null $idempotencyKey calls with the same one make one sandbox, also in other programs; such
-     *                                    as the id of the job that it is for
+     * @param string|null $idempotencyKey all calls with the same key create one sandbox, also in other programs; for
+     *                                    example the id of a job
      */
     public function create(
         ?string $team = null,
@@ -103,7 +103,7 @@ final class Sandboxes
         return $this->sandbox($this->api->call(Operation::ShowSandbox, ['id' => $id]));
     }
 
-    /** The sandbox of this name; null: there is none. Without a team, in any that the key reaches. */
+    /** Finds the sandbox with this name, or returns null. Without $team it searches all teams of the key. */
     public function find(string $name, ?string $team = null): ?Sandbox
     {
         foreach ($this->list(team: $team, name: $name) as $sandbox) {
@@ -113,9 +113,9 @@ final class Sandboxes
     }
 
     /**
-     * All that match, newest first; pages are asked for as they are needed.
+     * Lists the sandboxes that match, newest first. The iteration loads each page when it needs it.
      *
-     * @param array<string, string> $metadata all must match, eight at most
+     * @param array<string, string> $metadata all must match; at most eight
      * @param list<StateFilter|SandboxState> $states one must match
      * @return \Generator<int, Sandbox>
      */

@@ -11,7 +11,7 @@ use Sandlot\Model\Operation;
 use Sandlot\Model\PutSecret;
 use Sandlot\Model\Secret;
 
-/** Values that requests of sandboxes get on their way out. No answer has one. */
+/** Values that sandlot adds to requests of sandboxes. No call returns a value. */
 final class Secrets
 {
     /** @internal */
@@ -27,9 +27,9 @@ final class Secrets
     }
 
     /**
-     * Make a secret, or change its value or hosts; null leaves them.
+     * Creates a secret, or changes its value or hosts. null does not change them.
      *
-     * @param list<string>|null $hosts those that it may be sent to
+     * @param list<string>|null $hosts hosts that may get the secret
      */
     public function put(
         string $name,

@@ -24,7 +24,7 @@ use Sandlot\Model\TemplateVersionBuild;
 use Sandlot\Model\UpdateTemplate;
 use Sandlot\Model\UploadTemplateFile;
 
-/** What sandboxes start from: the deployment's templates, and those that teams build. */
+/** Templates of sandboxes: those of the deployment, and those that teams build. */
 final class Templates
 {
     /** @internal */
@@ -46,8 +46,8 @@ final class Templates
     }
 
     /**
-     * A template and its first version, from a checkpoint, an image, or a template and steps; waitUntilBuilt() tells
-     * when it is ready.
+     * Creates a template and builds its first version, from a checkpoint, an image, or a template and steps.
+     * waitUntilBuilt() waits until it is ready.
      *
      * @param list<TemplateStep>|null $steps
      * @param list<string>|null $tags
@@ -97,7 +97,7 @@ final class Templates
             ->objects('tags', TemplateTag::read(...));
     }
 
-    /** Let a tag point to a version that is ready, by its number, wherever it pointed before. */
+    /** Let a tag point to a version that is ready, by its number. An existing tag moves. */
     public function assignTag(string $slug, string $tag, int $version, ?string $team = null): TemplateTag
     {
         $path = ['slug' => $slug, 'tag' => $tag];
@@ -124,7 +124,7 @@ final class Templates
     }
 
     /**
-     * From a checkpoint, an image, or a template and steps.
+     * Builds the next version, from a checkpoint, an image, or a template and steps.
      *
      * @param list<TemplateStep>|null $steps
      * @param list<string>|null $tags
@@ -156,7 +156,7 @@ final class Templates
         return TemplateVersion::read($made);
     }
 
-    /** A tar archive of at most 8 MiB that steps of the type copy name by this hash, which is the caller's. */
+    /** Uploads a tar archive of at most 8 MiB. Steps of the type copy name it by this hash, which you choose. */
     public function upload(string $hash, string $archive, ?string $team = null): TemplateFile
     {
         $wish = new UploadTemplateFile(contentB64: base64_encode($archive));
@@ -165,7 +165,7 @@ final class Templates
     }
 
     /**
-     * With the log of its build.
+     * Returns a version with the log of its build.
      *
      * @param int|string $version its number or id
      */
@@ -181,7 +181,7 @@ final class Templates
     }
 
     /**
-     * The version once its build is over, ready or failed.
+     * Waits until the build has ended, and returns the version: ready or failed.
      *
      * @throws WaitException
      */

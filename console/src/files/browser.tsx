@@ -78,7 +78,7 @@ function NameDialog(props: { title: string; action: string; name: string; onClos
         autoFocus
         value={name}
         onInput={setName}
-        error={bad ? 'A name has no / and is not . or ...' : null}
+        error={bad ? 'A name cannot contain “/”, and cannot be “.” or “..”.' : null}
       />
     </FormDialog>
   )
@@ -240,7 +240,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
     else
       ask(
         replaced.length === 1 ? 'Replace a file?' : `Replace ${replaced.length} files?`,
-        `In ${directory} there is ${replaced.map(file => file.name).join(', ')} already.`,
+        `${directory} already has ${replaced.map(file => file.name).join(', ')}.`,
         'Replace',
         async () => uploads.add(files, directory),
       )

@@ -234,7 +234,7 @@ function Invitations() {
   return (
     <section class="card" aria-label="Invitations">
       <h2>Invitations</h2>
-      <p class="muted">Owners of the team see the keys that you use in it. Your lists then show the team’s sandboxes, volumes and templates.</p>
+      <p class="muted">If you accept, the owners of the team see the keys that you use in it, and your lists show the team’s sandboxes, volumes and templates.</p>
       <Problem error={error} />
       <Table label="Invitations" head={['Team', 'Role', 'Invited by', 'Expires', ACTIONS]}>
         {polled.data.map(one => (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A program waits to be let in: it shows a code, and who is signed in confirms it here.
+// A program that logs in shows a code, which a signed-in user confirms here.
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { useMe } from '../lib/session'
@@ -23,8 +23,8 @@ function Question(props: { waiting: Waiting; onDone: (approved: boolean) => void
     <section class="card" aria-label="Login">
       <h2>Let {waiting.client_name} in?</h2>
       <p>
-        The program shows the code <code>{waiting.user_code}</code>, asked from {waiting.address} <Time at={waiting.created_at} />, and
-        will do what {user.name} may do, with a key of its own that you can revoke.
+        The program shows the code <code>{waiting.user_code}</code>. It asked from {waiting.address}, <Time at={waiting.created_at} />. If
+        you allow the login, the program gets its own key, with the rights of {user.name}. You can revoke the key on the page “Keys”.
       </p>
       <p>Refuse it if you did not just run “sandlot login” yourself.</p>
       <Problem error={error} />

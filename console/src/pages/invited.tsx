@@ -102,7 +102,7 @@ function Welcome(props: { invite: Schemas['ShownInvite']; token: string }) {
   return (
     <>
       <p>
-        You are invited to sandlot on {location.hostname} as the user <strong>{name}</strong>. Choose a password. The link ends <Time at={end} />.
+        You are invited to sandlot on {location.hostname} as the user <strong>{name}</strong>. Choose a password. The link expires <Time at={end} />.
       </p>
       {teams.length > 0 && (
         <>
@@ -258,7 +258,7 @@ export function Join() {
           <p>
             {link.made_by} invites you into the team <strong>{link.team}</strong> as a <strong>{link.role}</strong>:{' '}
             {link.role === 'viewer' ? 'you can see everything, but cannot change it' : 'you can create and change sandboxes and other objects'}
-            . The link ends <Time at={link.expires_at} />.
+            . The link expires <Time at={link.expires_at} />.
           </p>
           {user ? <Answer link={link} token={token} name={user.user.name} /> : <Enter link={link} token={token} />}
         </>

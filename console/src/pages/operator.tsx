@@ -172,7 +172,7 @@ function Standing() {
       </div>
       <Numbers
         title="Warm pool, last 15 minutes"
-        head={['Template and size', 'Creates', 'Got a warm instance', 'Waiting now', 'Others got none because']}
+        head={['Template and size', 'Creates', 'Got a warm instance', 'Waiting now', 'Why others got none']}
         none="There were no creates."
         rows={shown.warm_pool.map(one => [
           `${one.template}, ${one.cpu} vCPU, ${one.memory_mb} MiB, ${one.disk_gb} GiB`,

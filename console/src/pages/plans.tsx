@@ -148,7 +148,7 @@ export function Plans() {
       <Table
         label="Plans"
         head={[
-          'Of a team',
+          'Property',
           ...plans.map(plan => (
             <>
               {plan.name}

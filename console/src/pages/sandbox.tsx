@@ -128,7 +128,7 @@ function ExtendDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (s
           </Button>
         ))}
       </div>
-      <Check label="Also if the deadline becomes earlier" checked={shortens} onChange={setShortens} />
+      <Check label="Set this deadline even if it is earlier" checked={shortens} onChange={setShortens} />
     </FormDialog>
   )
 }

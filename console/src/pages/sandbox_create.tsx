@@ -165,7 +165,7 @@ function Ports(props: { form: Form; set: (part: Partial<Form>) => void; errorOf:
             value={one.port}
             onInput={event => change(index, { port: event.currentTarget.value })}
           />
-          <Check label={`Public`} checked={one.public} onChange={value => change(index, { public: value })} />
+          <Check label="Public" checked={one.public} onChange={value => change(index, { public: value })} />
           <Check label="TLS inside" checked={one.https} onChange={value => change(index, { https: value })} />
           <Button small label={`Remove port ${index + 1}`} onClick={() => set({ ports: form.ports.filter((_, at) => at !== index) })}>
             ×
@@ -185,7 +185,7 @@ function Ports(props: { form: Form; set: (part: Partial<Form>) => void; errorOf:
         label="Host that servers see"
         name="mask_request_host"
         placeholder="The preview's name"
-        hint="For servers that answer to one name only: localhost:${PORT}."
+        hint="For servers that accept only one name, such as localhost:${PORT}."
         value={form.requestHost}
         error={props.errorOf('mask_request_host')}
         onInput={requestHost => set({ requestHost })}
@@ -197,7 +197,7 @@ function Ports(props: { form: Form; set: (part: Partial<Form>) => void; errorOf:
 function SizeFields(props: { form: Form; set: (part: Partial<Form>) => void; limits: Limits; errorOf: (field: string) => string | null }) {
   const { form, set, limits, errorOf } = props
   const may = limits.plan.resource_override
-  const plan = `Plan ${limits.plan.name} takes the template's size.`
+  const plan = `The plan ${limits.plan.name} allows only the template's size.`
   return (
     <div class="two">
       <SelectField

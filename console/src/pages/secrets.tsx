@@ -26,7 +26,7 @@ function HostsField(props: { value: string; onInput: (value: string) => void }) 
       onInput={props.onInput}
       hint={
         <>
-          One a line: <code>api.example.com</code>, or <code>*.example.com</code> for all names below it. The secret goes
+          One on each line: <code>api.example.com</code>, or <code>*.example.com</code> for all names below it. The secret goes
           nowhere else.
         </>
       }
@@ -69,7 +69,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
           maxLength={63}
           value={name}
           onInput={setName}
-          hint="Letters, digits, hyphens and underscores. Egress rules have this name."
+          hint="Letters, digits, hyphens and underscores. Egress rules use the secret by this name."
         />
       )}
       <TextField
@@ -95,7 +95,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
 function remove(secret: Secret, refresh: () => void): void {
   ask(
     `Delete the secret ${secret.name}?`,
-    'Within seconds, sandlot refuses requests of sandboxes that need it. You cannot read its value before.',
+    'Within seconds, sandlot refuses the requests of sandboxes that need it. sandlot cannot show you its value first.',
     'Delete',
     async () => {
       await api.delete('/v1/secrets/{name}', { path: { name: secret.name }, query: { team: secret.team } })

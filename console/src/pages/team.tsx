@@ -67,7 +67,7 @@ function LinkDialog(props: { team: string; onClose: () => void; onMade: (link: S
         hint="Everyone with the link can get this role. Send it only to these people."
       />
       <TextField label="People" type="number" min={1} max={100} required value={uses} onInput={setUses} hint="Number of people who can join." />
-      <TextField label="Days" type="number" min={1} max={30} required value={days} onInput={setDays} hint="Days until the link ends." />
+      <TextField label="Days" type="number" min={1} max={30} required value={days} onInput={setDays} hint="Days until the link expires." />
     </FormDialog>
   )
 }

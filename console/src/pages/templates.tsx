@@ -80,8 +80,8 @@ function SourceFields(props: { team: string; source: Source; onChange: (source: 
         <TextField label="Image" mono required value={source.value} onInput={value => set({ value })} />
       )}
       <div class="two">
-        <TextField label="Processors" type="number" min={1} value={source.cpu} placeholder="As before" onInput={cpu => set({ cpu })} />
-        <TextField label="Memory, MiB" type="number" min={1} value={source.memory} placeholder="As before" onInput={memory => set({ memory })} />
+        <TextField label="Processors" type="number" min={1} value={source.cpu} placeholder="Default" onInput={cpu => set({ cpu })} />
+        <TextField label="Memory, MiB" type="number" min={1} value={source.memory} placeholder="Default" onInput={memory => set({ memory })} />
       </div>
     </>
   )
@@ -137,7 +137,7 @@ export function Templates() {
               <a href={`/templates/${template.slug}`}>{template.slug}</a>
             </th>
             <td>{template.team}</td>
-            <td class="number">{template.latest_version ?? 'none that is ready'}</td>
+            <td class="number">{template.latest_version ?? 'no ready version'}</td>
             <TimeCell at={template.created_at} />
             <td class="row-actions">
               {mayWrite && template.latest_version !== null && (

@@ -87,7 +87,7 @@ function Sums(props: { usage: Usage; prices: Limits['prices'] }) {
     ['Storage', `${formatShort(storage)} GiB months`, priced(storage, prices.storage_gb_month, prices.currency)],
   ]
   return (
-    <Table label="Usage of" head={['Resource', 'Used', 'At list price']}>
+    <Table label="Usage" head={['Resource', 'Used', 'At list price']}>
       {rows.map(([name, used, price]) => (
         <tr key={name}>
           <th scope="row">{name}</th>
@@ -210,7 +210,7 @@ export function Usage() {
             <div class="card-head">
               <h2>By month</h2>
               <label class="side-by-side">
-                <span>Parts by</span>
+                <span>Split by</span>
                 <select value={by} onChange={event => setBy(event.currentTarget.value as 'day' | 'sandbox')}>
                   <option value="day">day</option>
                   <option value="sandbox">sandbox</option>

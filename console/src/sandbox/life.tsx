@@ -3,6 +3,7 @@
 import { api, type Schemas } from '../lib/client'
 import { formatBytes, formatShort } from '../lib/format'
 import { usePoll } from '../lib/poll'
+import { stateWord } from '../lib/states'
 import { Icon } from '../parts/icon'
 
 type Sandbox = Schemas['Sandbox']
@@ -47,7 +48,7 @@ export function Life(props: { sandbox: Sandbox; mayWrite: boolean }) {
       ? `${formatShort(last.vcpus_used)} of ${sandbox.cpu} vCPU, ${formatBytes(last.memory_used_bytes)} of ${formatBytes(sandbox.memory_mb * MIB)}`
       : running
         ? 'The first sample comes shortly after the start.'
-        : 'It is not running now.'
+        : `The sandbox is ${stateWord(sandbox.state)}.`
   return (
     <section class="card" aria-label="Use">
       <div class="card-head">

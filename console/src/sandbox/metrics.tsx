@@ -50,7 +50,7 @@ export function Metrics(props: TabProps) {
       {polled.loading && <Loading />}
       {polled.data && points.length === 0 && (
         <Empty title="No samples in this span">
-          <p>Samples are taken while the sandbox runs; the first comes shortly after its start.</p>
+          <p>sandlot takes samples while the sandbox runs. The first one comes shortly after the start.</p>
         </Empty>
       )}
       {points.length > 0 && (

@@ -172,7 +172,7 @@ function Approvals(props: { id: string; mayWrite: boolean; answered: () => void 
     })
   return (
     <section class="card" aria-label="Approvals">
-      <h2>Asks for</h2>
+      <h2>Destinations that wait for your answer</h2>
       <Problem error={polled.error ?? error} />
       {polled.loading && <Loading />}
       {!polled.loading && approvals.length === 0 && !polled.error && (

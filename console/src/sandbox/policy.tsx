@@ -107,7 +107,7 @@ export function PolicyFields(props: {
       />
       <Check
         label="Package registries"
-        hint="The registries of the usual package managers, also if the line above is off."
+        hint="The registries of the usual package managers, also without internet access."
         checked={policy.registries}
         onChange={registries => set({ registries })}
         {...off}

@@ -112,7 +112,7 @@ export function Ports(props: TabProps) {
       {sandbox.expose_all_ports && <p class="note">Every port is exposed, and public if it is not private in this list.</p>}
       {sandbox.mask_request_host && (
         <p class="note">
-          Host header for servers <code>{sandbox.mask_request_host}</code>.
+          Servers get the Host header <code>{sandbox.mask_request_host}</code>.
         </p>
       )}
       {!polled.loading && ports.length === 0 && ready && !polled.error && !sandbox.expose_all_ports && (

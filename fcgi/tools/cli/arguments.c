@@ -166,8 +166,9 @@ static int take_verb(struct parser *parser, struct error **err)
                               word);
     }
     const char *nearest = str_nearest(word, names, cli_verb_count);
-    return cli_misuse(err, "there is no command '%s'%s%s%s", word, nearest ? "; is '" : "",
-                      nearest ? nearest : "", nearest ? "' meant?" : "");
+    return cli_misuse(err, "there is no command '%s'%s%s%s", word,
+                      nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                      nearest ? "'?" : "");
 }
 
 static int take_all(struct parser *parser, struct error **err)
@@ -210,7 +211,7 @@ int arguments_parse(char **words, size_t count, struct cli_call *call, struct er
     if (!call->verb || cli_flag(call, "help"))
         return 0;
     if (call->operand_count < call->verb->least || call->operand_count > call->verb->most)
-        return cli_misuse(err, "it needs %s: sandlot %s %s",
+        return cli_misuse(err, "give %s: sandlot %s %s",
                           call->operand_count < call->verb->least ? "more operands"
                                                                   : "fewer operands",
                           call->verb->name, call->verb->operands);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <wchar.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -148,30 +147,6 @@ static const char *cell_text(const json_t *row, const char *key, struct buffer *
     return cell->size ? buffer_string(cell) : "-";
 }
 
-/* Columns of a terminal that the first bytes of UTF-8 text take; *size moves behind the last
- * character that fits. */
-static size_t fit_width(const char *text, size_t most, size_t *size)
-{
-    size_t width = 0;
-    mbstate_t state = {0};
-    *size = 0;
-    for (;;) {
-        wchar_t character;
-        size_t length = mbrtowc(&character, text + *size, MB_CUR_MAX, &state);
-        int columns = length && length <= MB_CUR_MAX ? wcwidth(character) : 0;
-        if (!length || length > MB_CUR_MAX || width + (size_t)(columns > 0 ? columns : 0) > most)
-            return width;
-        width += (size_t)(columns > 0 ? columns : 0);
-        *size += length;
-    }
-}
-
-static size_t text_width(const char *text)
-{
-    size_t size;
-    return fit_width(text, SIZE_MAX, &size);
-}
-
 static const char *color_of(const char *text)
 {
     if (str_is_choice("ready|applied|allow|running", text))
@@ -186,10 +161,10 @@ static const char *color_of(const char *text)
 static void print_cell(const struct cli *cli, const char *text, size_t width, bool last,
                        const char *color)
 {
-    size_t size, shown = fit_width(text, width, &size);
+    size_t size, shown = printable_fit(text, width, &size);
     bool is_cut = text[size];
     if (is_cut)
-        shown = fit_width(text, width - 1, &size) + 1;
+        shown = printable_fit(text, width - 1, &size) + 1;
     color = cli->color ? color : NULL;
     printf("%s%.*s%s%s", color ? color : "", (int)size, text, is_cut ? "…" : "",
            color ? PLAIN : "");
@@ -256,9 +231,9 @@ static void print_table(const struct cli *cli, const json_t *rows,
     size_t index;
     json_t *row;
     for (size_t c = 0; c < count; c++) {
-        widths[c] = text_width(columns[c].title);
+        widths[c] = printable_width(columns[c].title);
         json_array_foreach ((json_t *)rows, index, row) {
-            size_t width = text_width(cell_text(row, columns[c].key, &cell));
+            size_t width = printable_width(cell_text(row, columns[c].key, &cell));
             widths[c] = width > widths[c] ? width : widths[c];
         }
     }

@@ -97,7 +97,7 @@ const struct cli_verb cli_verbs[] = {
 
     {"volume create", "NAME", "Create a volume and print its id", verb_volume_create,
      volume_create_options, 1, 1, 0},
-    {"volume list", "", "List volumes", verb_volume_list, NULL, 0, 0, 0},
+    {"volume list", "", "List volumes", verb_volume_list, volume_list_options, 0, 0, 0},
     {"volume show", "VOLUME", "Show a volume", verb_volume_show, NULL, 1, 1, 0},
     {"volume ls", "VOLUME:PATH", "List a folder of a volume", verb_volume_ls, NULL, 1, 1, 0},
     {"volume put", "FILE VOLUME:PATH", "Write a file into a volume; - is standard input",

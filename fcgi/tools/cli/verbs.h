@@ -98,7 +98,8 @@ VERB(volume_mv);
 VERB(volume_put);
 VERB(volume_rm);
 VERB(volume_show);
-extern const struct cli_option volume_create_options[], volume_put_options[], volume_rm_options[];
+extern const struct cli_option volume_create_options[], volume_list_options[], volume_put_options[],
+    volume_rm_options[];
 
 /* verbs_port.c */
 VERB(forward);

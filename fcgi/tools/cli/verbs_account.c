@@ -143,7 +143,7 @@ int verb_whoami(struct cli_call *call, struct error **err)
 
 const struct cli_option key_create_options[] = {
     {"scope", 0, "read|write", "rights of the key; default: the rights of your key"},
-    {"team", 0, "TEAM", "a team that the key reaches; may be repeated; default: all of the user's"},
+    {"team", 0, "TEAM", "a team that the key reaches; may be repeated; default: all your teams"},
     {"expires", 0, "TIME|DURATION",
      "time at which the key expires: 2027-01-31T12:00:00Z, or a span such as 90d"},
     {NULL, 0, NULL, NULL},

@@ -19,8 +19,8 @@ const struct cli_option exec_options[] = {
     {"env-from", 0, "FILE", "a file of variables, as `env -0` prints them"},
     {"cwd", 'w', "PATH", "the working directory"},
     {"user", 'u', "USER", "a user of the sandbox"},
-    {"tty", 't', NULL, "with a terminal"},
-    {"no-stdin", 'n', NULL, "without standard input"},
+    {"tty", 't', NULL, "give the command a terminal"},
+    {"no-stdin", 'n', NULL, "do not read standard input"},
     {"tell-left", 0, NULL, "first list the terminals that still run in the sandbox"},
     {NULL, 0, NULL, NULL},
 };

@@ -38,13 +38,21 @@ int verb_volume_create(struct cli_call *call, struct error **err)
     return 0;
 }
 
+const struct cli_option volume_list_options[] = {
+    {"team", 0, "TEAM", "only those of this team"},
+    {NULL, 0, NULL, NULL},
+};
+
 int verb_volume_list(struct cli_call *call, struct error **err)
 {
     static const struct output_column columns[] = {
-        {"ID", "id"},       {"NAME", "name"},          {"TEAM", "team"},
-        {"GIB", "size_gb"}, {"CREATED", "created_at"}, {"SANDBOXES", "attached_names"}};
+        {"NAME", "name"},          {"ID", "id"},
+        {"TEAM", "team"},          {"GIB", "size_gb"},
+        {"CREATED", "created_at"}, {"SANDBOXES", "attached_names"}};
+    const char *team = cli_value(call, "team");
+    autofree char *path = team ? api_path("/v1/volumes?team=", "", team) : xstrdup("/v1/volumes");
     json_t *rows;
-    if (api_list(call->cli, "/v1/volumes", "volumes", &rows, err) < 0)
+    if (api_list(call->cli, path, "volumes", &rows, err) < 0)
         return -1;
     output_rows(call->cli, "volumes", rows, columns, ARRAY_SIZE(columns));
     return 0;

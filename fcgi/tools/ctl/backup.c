@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/str.h"
 #include "crypto/crypto.h"
 
@@ -137,11 +138,19 @@ static int verify_file(const struct backup *backup, const struct backup_file *fi
                            "%s is damaged: its hash differs from the backup's list", path);
 }
 
+void backup_show_work(const struct backup *backup, const struct backup_file *file, const char *work)
+{
+    printable_print(stderr, "%zu of %zu: %s %s\n", (size_t)(file - backup->files) + 1,
+                    backup->count, work, *file->of ? file->of : file->path);
+}
+
 int backup_verify(const struct backup *backup, struct error **err)
 {
-    for (size_t i = 0; i < backup->count; i++)
+    for (size_t i = 0; i < backup->count; i++) {
+        backup_show_work(backup, &backup->files[i], "reading");
         if (verify_file(backup, &backup->files[i], err) < 0)
             return -1;
+    }
     return 0;
 }
 

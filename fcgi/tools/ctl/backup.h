@@ -65,5 +65,10 @@ int backup_finish(struct backup *backup, const char *directory, struct error **e
 /* Read the manifest of one. Errors: ERR_CONFIG (none, or not one that this version knows). */
 int backup_load(struct backup *backup, const char *directory, struct error **err);
 
+/* Print on standard error that a command does its work on a file, and the file's place in the
+ * backup. */
+void backup_show_work(const struct backup *backup, const struct backup_file *file,
+                      const char *work);
+
 /* Read every file and compare. Errors: ERR_CONFIG naming the first that differs. */
 int backup_verify(const struct backup *backup, struct error **err);

@@ -29,7 +29,7 @@ OPTIONS key_create_options[] = {
     {"user", CTL_TEXT, true, "USER", 0, 0, "user of the key"},
     {"scope", CTL_CHOICE, true, "read|write", 0, 0, "rights of the key"},
     {"team", CTL_LIST, false, "SLUG", 0, 0,
-     "a team that the key reaches; may be repeated; default: all of the user"},
+     "a team that the key reaches; may be repeated; default: all teams of the user"},
     {"expires", CTL_TEXT, false, "TIME|DURATION", 0, 0,
      "time at which the key expires: 2027-01-31T12:00:00Z, or a span from now such as 90d; "
      "default: never"},
@@ -88,7 +88,7 @@ OPTIONS sandbox_list_options[] = {
 OPTIONS ssh_key_add_options[] = {
     {"user", CTL_TEXT, true, "USER", 0, 0, "user of the key"},
     {"team", CTL_LIST, false, "SLUG", 0, 0,
-     "a team that the key reaches; may be repeated; default: all of the user"},
+     "a team that the key reaches; may be repeated; default: all teams of the user"},
     {"name", CTL_TEXT, false, "NAME", 0, 0, "name of the computer with the private key"},
     END};
 OPTIONS ssh_record_options[] = {

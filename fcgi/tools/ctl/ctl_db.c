@@ -55,7 +55,7 @@ DB_STATEMENT(staying_statement) = {
     " WHEN m.state = 'failed' AND m.finished_at_ms > ? THEN 6"
     " WHEN o.id IS NOT NULL THEN 6 ELSE 4 END,"
     " COALESCE(NULLIF(m.last_error, ''), o.last_error, ''), s.address, s.cpu, s.memory_mb,"
-    " s.disk_gb"
+    " s.disk_gb, s.name"
     " FROM sandboxes s JOIN teams t ON t.id = s.team_id JOIN hosts h ON h.id = s.host_id"
     " JOIN template_versions v ON v.id = s.template_version_id"
     " LEFT JOIN moves m ON m.id = s.id"
@@ -64,7 +64,8 @@ DB_STATEMENT(staying_statement) = {
     "   AND f.finished_at_ms > ?)"
     " WHERE s.host_id = ? AND s.state <> 'destroyed'"
     " UNION ALL SELECT 1, c.id, t.slug, c.state," MOVE_WHY " WHEN c.state <> 'ready' THEN 9"
-    "   WHEN v.virtual_machine THEN 2 ELSE 4 END, COALESCE(m.last_error, ''), 0, 0, 0, 0"
+    "   WHEN v.virtual_machine THEN 2 ELSE 4 END, COALESCE(m.last_error, ''), 0, 0, 0, 0,"
+    " COALESCE(c.name, '')"
     " FROM checkpoints c JOIN teams t ON t.id = c.team_id"
     " JOIN template_versions v ON v.id = c.template_version_id LEFT JOIN moves m ON m.id = c.id"
     " WHERE c.host_id = ? AND c.state <> 'deleted'"
@@ -72,11 +73,11 @@ DB_STATEMENT(staying_statement) = {
     "   WHEN v.state <> 'ready' THEN 9 WHEN EXISTS (SELECT 1 FROM sandbox_volumes a"
     "     JOIN sandboxes s ON s.id = a.sandbox_id WHERE a.team_id = v.team_id"
     "     AND a.volume_id = v.id AND s.state NOT IN ('stopped', 'destroyed')) THEN 8"
-    "   ELSE 4 END, COALESCE(m.last_error, ''), 0, 0, 0, v.size_gb"
+    "   ELSE 4 END, COALESCE(m.last_error, ''), 0, 0, 0, v.size_gb, v.name"
     " FROM volumes v JOIN teams t ON t.id = v.team_id LEFT JOIN moves m ON m.id = v.id"
     " WHERE v.host_id = ? AND v.state <> 'deleted'"
     " UNION ALL SELECT 3, v.id, w.slug, 'ready'," MOVE_WHY
-    "   ELSE 4 END, COALESCE(m.last_error, ''), 0, 0, 0, 0"
+    "   ELSE 4 END, COALESCE(m.last_error, ''), 0, 0, 0, 0, e.slug"
     " FROM template_sources t JOIN template_versions v ON v.id = t.template_version_id"
     " JOIN templates e ON e.id = v.template_id JOIN teams w ON w.id = e.owner"
     " LEFT JOIN moves m ON m.id = v.id"
@@ -84,7 +85,7 @@ DB_STATEMENT(staying_statement) = {
     "   JOIN hosts a ON a.id = o.host_id WHERE o.template_version_id = v.id"
     "   AND o.host_id <> t.host_id AND a.state = 'active')"
     " UNION ALL SELECT 3, m.id, t.slug, 'moved', IF(m.state = 'clearing', 7, 3), m.last_error,"
-    "   0, 0, 0, 0 FROM moves m JOIN teams t ON t.id = m.team_id WHERE m.from_host_id = ?"
+    "   0, 0, 0, 0, '' FROM moves m JOIN teams t ON t.id = m.team_id WHERE m.from_host_id = ?"
     " AND ((m.state = 'clearing' AND m.clear_host_id = m.from_host_id) OR (m.kind = 'sandbox'"
     "   AND m.state = 'copying' AND NOT EXISTS (SELECT 1 FROM sandboxes s WHERE s.id = m.id"
     "     AND s.host_id = m.from_host_id)))",
@@ -149,6 +150,7 @@ int ctl_db_staying(struct db *db, uint32_t host_id, struct ctl_staying **list, u
         one->resources =
             (struct runtime_resources){(unsigned)db_get_u64(rows, 7), (unsigned)db_get_u64(rows, 8),
                                        (unsigned)db_get_u64(rows, 9)};
+        db_copy_text(one->name, rows, 10);
     }
     return 0;
 }

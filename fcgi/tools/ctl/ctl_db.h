@@ -20,6 +20,7 @@ enum ctl_stays {
 };
 struct ctl_staying {
     char id[ID_SIZE];
+    char name[193]; /* or "" */
     char team[SLUG_MAX + 1];
     char state[17];
     bool is_sandbox, is_volume; /* else a checkpoint, or a template that only this host has */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Drain a host: dispatchers move the objects, and this command lists the remaining ones with the
  * reason. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -150,8 +151,9 @@ static int look(struct ctl *ctl, const char *name, bool leaving, json_t *rows, u
         *going += goes(&list[i]);
         const char *state =
             ctl->json || !list[i].is_sandbox ? list[i].state : state_word(list[i].state);
-        json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s}", "id", list[i].id, "team",
-                                              list[i].team, "state", state, "why",
+        json_array_append_new(rows, json_pack("{s:s?, s:s, s:s, s:s, s:s}", "name",
+                                              *list[i].name ? list[i].name : NULL, "id", list[i].id,
+                                              "team", list[i].team, "state", state, "why",
                                               leaving ? reason(&list[i]) : ""));
     }
     return 0;
@@ -159,21 +161,23 @@ static int look(struct ctl *ctl, const char *name, bool leaving, json_t *rows, u
 
 static int wait_for_end(struct ctl *ctl, const char *name, json_t *rows, struct error **err)
 {
-    unsigned going;
+    unsigned going, shown = UINT_MAX;
     do {
         clock_sleep_ms(LOOK_MS);
         json_array_clear(rows);
         if (look(ctl, name, true, rows, &going, err) < 0)
             return -1;
+        if (going != shown)
+            fprintf(stderr, "host %s: objects that still have to move: %u\n", name, going);
+        shown = going;
     } while (going);
     return 0;
 }
 
 static void report(const struct ctl *ctl, const char *name, bool leaving, json_t *rows)
 {
-    static const struct ctl_column staying[] = {{"ID", "id"}, {"TEAM", "team"}, {"STATE", "state"}};
-    static const struct ctl_column left[] = {
-        {"ID", "id"}, {"TEAM", "team"}, {"STATE", "state"}, {"WHY", "why"}};
+    static const struct ctl_column columns[] = {
+        {"NAME", "name"}, {"ID", "id"}, {"TEAM", "team"}, {"STATE", "state"}, {"WHY", "why"}};
     size_t count = json_array_size(rows);
     json_t *json =
         json_pack("{s:s, s:s, s:b, s:O}", "name", name, "state", host_state_names[HOST_DRAINING],
@@ -186,12 +190,8 @@ static void report(const struct ctl *ctl, const char *name, bool leaving, json_t
                             "hosts; %zu are left."
                           : "Host %s gets no new objects; its %zu objects stay.",
                   name, count);
-    if (ctl->json || !count)
-        return;
-    if (leaving)
-        ctl_print_table(rows, left, ARRAY_SIZE(left));
-    else
-        ctl_print_table(rows, staying, ARRAY_SIZE(staying));
+    if (!ctl->json && count)
+        ctl_print_table(rows, columns, ARRAY_SIZE(columns) - !leaving);
 }
 
 int ctl_host_drain(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)

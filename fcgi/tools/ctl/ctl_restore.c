@@ -90,6 +90,7 @@ static int put_object(struct restoring *restoring, const struct backup_file *fil
     autofclose FILE *from = fopen(path, "re");
     if (!from)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
+    backup_show_work(restoring->backup, file, "importing");
     if (host_get_by_name(ctl->db, file->host, &host, err) < 0)
         return error_context(err, "cannot find host %s; add it first", file->host);
     uint32_t host_id = host.id;
@@ -153,6 +154,7 @@ static int load(struct restoring *restoring, struct error **err)
     unsigned applied;
     autofree char *dump = backup_path(
         restoring->backup, backup_find(restoring->backup, BACKUP_DATABASE, "", "")->path);
+    fprintf(stderr, "loading the database\n");
     if (backup_database_load(ctl->settings, dump, ctl->settings->database_name, err) < 0)
         return error_context(
             err, "drop the database %s and create it again before you repeat the restore",

@@ -79,6 +79,7 @@ int ctl_sandbox_move(struct ctl *ctl, const struct ctl_arguments *arguments, str
     const char *id = arguments->operands[0], *name = arguments->operands[1];
     if (find(ctl, id, err) < 0 || host_get_by_name(ctl->db, name, &to, err) < 0)
         return -1;
+    fprintf(stderr, "moving sandbox %s to host %s\n", id, name);
     int result = sandbox_move(&worker, id, to.id, &sandbox, err);
     host_deinit(&to);
     if (result == 0)

@@ -25,8 +25,8 @@ static void report(struct doctor *doctor, const char *whose, int64_t before_ms, 
                      (int64_t)llabs(apart_ms), which);
     else
         doctor_ok(doctor, "clock",
-                  "The clock of %s is %" PRId64 " ms %s this machine's, or %" PRId64
-                  " ms less or more.",
+                  "The clock of %s is %" PRId64 " ms %s this machine's, measured to within %" PRId64
+                  " ms.",
                   whose, (int64_t)llabs(apart_ms), which, blur_ms);
 }
 

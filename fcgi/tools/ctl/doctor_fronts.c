@@ -72,7 +72,8 @@ void doctor_check_fronts(struct doctor *doctor)
                      "%s is \"%s\" here and \"%s\" on the front %s.", list[i].setting, list[i].here,
                      list[i].there, list[i].front);
     if (fronts && !count && !err)
-        doctor_ok(doctor, "front", "%u other front%s the same settings where it matters.", fronts,
+        doctor_ok(doctor, "front",
+                  "%u other front%s the same values of the settings that fronts share.", fronts,
                   fronts == 1 ? " has" : "s have");
     front_differences_free(list, count);
 }

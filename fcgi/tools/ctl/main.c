@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -56,6 +57,7 @@ int main(int argc, char **argv)
         .interactive = true,
     };
     struct program_call call;
+    setlocale(LC_CTYPE, "C.UTF-8"); /* for the width of characters */
     int status = program_start(argc, argv, &program, &call);
     if (status != PROGRAM_RUN)
         return status ? EXIT_WRONG_USAGE : EXIT_SUCCESS;

@@ -71,22 +71,13 @@ static void format_cell(const json_t *value, struct buffer *out)
         buffer_append_char(out, '-');
 }
 
-/* Columns on the terminal: UTF-8 characters, one column each. */
-static size_t text_width(const char *text)
-{
-    size_t width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
 static void print_cell(const char *text, size_t width, bool last)
 {
     if (last) {
         printf("%s\n", text);
         return;
     }
-    printf("%s%*s", text, (int)(width - text_width(text) + 2), "");
+    printf("%s%*s", text, (int)(width - printable_width(text) + 2), "");
 }
 
 void ctl_print_table(const json_t *rows, const struct ctl_column *columns, unsigned count)
@@ -96,11 +87,11 @@ void ctl_print_table(const json_t *rows, const struct ctl_column *columns, unsig
     size_t index;
     json_t *row;
     for (unsigned c = 0; c < count; c++) {
-        widths[c] = text_width(columns[c].title);
+        widths[c] = printable_width(columns[c].title);
         json_array_foreach ((json_t *)rows, index, row) {
             buffer_clear(&cell);
             format_cell(json_object_get(row, columns[c].key), &cell);
-            size_t width = text_width(buffer_string(&cell));
+            size_t width = printable_width(buffer_string(&cell));
             if (width > widths[c])
                 widths[c] = width;
         }

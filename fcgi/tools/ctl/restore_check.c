@@ -121,6 +121,7 @@ static int take_in(struct scratch *scratch, const struct backup_file *file, stru
     autofclose FILE *from = fopen(path, "re");
     if (!from)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
+    backup_show_work(scratch->backup, file, "trying the import of");
     if (runtime->ops->transfer->import_object(runtime, volume ? RUNTIME_VOLUME : RUNTIME_INSTANCE,
                                               file->name, from, &made, err) < 0)
         return error_context(err, "cannot check %s on host %s", path, scratch->host);

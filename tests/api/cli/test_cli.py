@@ -146,6 +146,11 @@ def test_wrong_usage(cli, words):
     assert done.returncode == 2 and done.stderr.startswith(b"sandlot") and not done.stdout, done
 
 
+def test_wrong_usage_says_how_it_is_right(cli):
+    assert b"did you mean 'list'?" in cli("lsit").stderr
+    assert b"give more operands: sandlot exec SANDBOX COMMAND" in cli("exec", "work").stderr
+
+
 def test_a_refusal_is_one_sentence(cli, stack, make_account, tmp_path):
     done = Cli(stack, tmp_path, make_account("pro").api.key)("create", "--cpu", "3")
     assert done.returncode == 1 and done.stderr.endswith(b"it allows 1, 2, 4, 8 (/cpu).\n"), done
@@ -504,7 +509,7 @@ def test_templates_of_dockerfiles(cli, module_account, stack, tmp_path):
         cli("template", "rm", slug)
 
 
-def test_volumes_and_their_files(cli, tmp_path):
+def test_volumes_and_their_files(cli, module_account, tmp_path):
     made = cli.say("volume", "create", "disk").strip()
     content = bytes(range(256)) * 1000
     (tmp_path / "sent").write_bytes(content)
@@ -521,7 +526,9 @@ def test_volumes_and_their_files(cli, tmp_path):
     assert cli("volume", "rm", "disk:/below").returncode == 1
     cli.say("volume", "rm", "-r", "disk:/below")
     assert cli.json("volume", "show", "disk")["id"] == made
-    assert made in cli.say("volume", "list")
+    head, *rows = cli.say("volume", "list", "--team", module_account.team).splitlines()
+    assert head.split()[:3] == ["NAME", "ID", "TEAM"]
+    assert ["disk", made, module_account.team] in [row.split()[:3] for row in rows]
     assert cli.say("volume", "rm", "disk") == ""
     for word in ("delete", "remove"):  # they mean rm
         cli.say("volume", "create", "disk")

@@ -153,6 +153,14 @@ def test_spans_have_several_units(stack, account):
     assert stack.ctl("audit", "--until", "1h30m", "--action", "user.create", "--resource", account.user) is None
 
 
+def test_columns_stand_below_each_other_with_wide_characters(stack, account):
+    stack.ctl("key", "create", "--user", account.user, "--scope", "read", "--name", "名前")
+    shown = subprocess.run([*stack.ctl_command, "key", "list", "--user", account.user], capture_output=True, text=True,
+                           timeout=30, check=True).stdout
+    head, row = (next(line for line in shown.splitlines() if word in line) for word in ("SCOPE", "名前"))
+    assert head.index("SCOPE") == row.index(" read ") + 1 + len("名前"), shown
+
+
 @pytest.mark.parametrize("verb", ["rm", "remove", "delete"])
 def test_one_word_removes(stack, verb):
     user = name()

@@ -2,13 +2,15 @@
 """What the set-up scripts show of their steps."""
 
 import pathlib
+import re
 import subprocess
 
 import pytest
 
 pytestmark = pytest.mark.parallel
 
-STEPS = pathlib.Path(__file__).resolve().parents[3] / "scripts" / "lib" / "steps.sh"
+SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / "scripts"
+STEPS = SCRIPTS / "lib" / "steps.sh"
 
 SCRIPT = """
 set -euo pipefail
@@ -39,3 +41,38 @@ def test_each_step_has_its_number_of_all_and_is_done_once(tmp_path, demo):
     assert [line[:60].strip() for line in done.stdout.splitlines()] == ["before", *numbered, "after"]
     words = (tmp_path / "done").read_text(encoding="utf-8").split()
     assert words == ["before", *[title.removeprefix("template ") for title in titles], "after"]
+
+
+# The steps of a host that joins, none of which does anything but the one that asks the front.
+JOIN = """
+set -euo pipefail
+. "$0/steps.sh"
+. "$0/join.sh"
+LOG_DIR=$1
+JOIN_DIR=$1
+for name in places token machine files config incus pool fronts firewall relay offer wait; do
+    eval "join_$name() { :; }"
+done
+join_take() { JOIN_NAME=h2 JOIN_STATE=$FRONT_SAYS; }
+join_run TOKEN
+"""
+
+
+@pytest.mark.parametrize(("state", "steps", "end"), [
+    ("joining", 13, "Host h2 is active and gets sandboxes."),
+    ("active", 4, "Host h2 is active already."),
+])
+def test_a_host_that_joins_numbers_its_steps(tmp_path, state, steps, end):
+    done = subprocess.run(["bash", "-c", JOIN, SCRIPTS / "lib", tmp_path], check=True, capture_output=True, text=True,
+                          env={"FRONT_SAYS": state, "PATH": "/usr/bin:/bin"})
+    *shown, last = done.stdout.splitlines()
+    assert [line.split()[0] for line in shown] == [f"[{number}/13]" for number in range(1, steps + 1)]
+    assert last == end
+
+
+@pytest.mark.parametrize("script", ["quickstart", "setup", "host-join"])
+def test_steps_stand_in_functions_which_are_counted(script):
+    """One step alone, which is not a part of a row, needs no number."""
+    text = (SCRIPTS / script).read_text(encoding="utf-8")
+    outside = re.sub(r"^\w+\(\)\n\{\n.*?^\}\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(re.findall(r"^ *(?:step|stack_stop|join_steps|installed_up)\b(?!\(\))", outside, re.MULTILINE)) <= 1

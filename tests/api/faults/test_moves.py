@@ -233,9 +233,12 @@ def test_a_host_that_drains_gives_away_what_is_paused(hosts, paused, api, stack)
     runs = others.pop()
     for one in others:
         one.pause()
+    assert api.request("PATCH", runs.path, {"name": "runs-on-other"}).status == 200
     try:
-        left = stack.ctl("host", "drain", "other", "--wait")
-        assert {row["id"]: row["why"] for row in left["sandboxes"]}[runs.id] == "runs"
+        drained = stack.ctl("host", "drain", "other", "--wait", check=False)
+        left = json.loads(drained.stdout)
+        assert {row["name"]: (row["id"], row["why"]) for row in left["sandboxes"]}["runs-on-other"] == (runs.id, "runs")
+        assert drained.stderr.splitlines()[-1] == "host other: objects that still have to move: 0"
         assert not {paused.id, *(one.id for one in others)} & {row["id"] for row in left["sandboxes"]}
         for one in (paused, *others):
             assert hosts.of(one) == "local"

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import secrets
 import subprocess
 
@@ -89,7 +90,11 @@ def test_everything_is_taken_up_from_a_backup(stack, account, other, passphrase,
     checked = other.ctl("restore", first, "--check", *passphrase)
     assert checked["keys"] == "opened" and not checked["needs_migration"]
     assert other.incus.names() == set(), "a check leaves nothing"
-    restored = other.ctl("restore", first, *passphrase)
+    done = other.run("restore", first, *passphrase)
+    assert done.returncode == 0, done.stderr
+    restored, total = json.loads(done.stdout), len(manifest["files"])
+    for work in ("reading", "importing"):
+        assert re.search(rf"^\d+ of {total}: {work} {filled.volume.id}$", done.stderr, re.MULTILINE), done.stderr
     assert restored["restored"] == len(names(manifest, "volume")) + sum(
         file["kind"] == "instance" for file in manifest["files"])
     assert restored["keys_replaced"] and restored["already_there"] == 0

@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import urllib.parse
@@ -59,7 +60,8 @@ class BareMachine:
         """Killed with all that it waits for, when that step has begun; daemons stay."""
         script = self.begin(token)
         said = ""
-        while f"\n  {step} " not in f"\n{said}":
+        begun = re.compile(rf"^  \[\d+/\d+\] {re.escape(step)} ", re.MULTILINE)
+        while not begun.search(said):
             letter = script.stdout.read(1)
             assert letter, f"it ended before {step!r}: {said}"
             said += letter

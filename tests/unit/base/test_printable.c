@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include <locale.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -68,6 +70,16 @@ TEST(replaces_characters_that_are_not_shown_as_themselves)
         autofree char *shown = printable(cases[i].text, "\n\t");
         assert_string_equal(shown, cases[i].shown);
     }
+}
+
+TEST(measures_text_in_columns)
+{
+    size_t size;
+    assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
+    assert_int_equal(printable_width("Größe"), 5);
+    assert_int_equal(printable_width("名前"), 4);
+    assert_int_equal(printable_fit("名前", 3, &size), 2);
+    assert_int_equal(size, strlen("名"));
 }
 
 TEST(prints_lines_the_same_way)

@@ -9,7 +9,7 @@ namespace Sandlot\Command;
 use Sandlot\Exception\CommandFailedException;
 use Sandlot\Model\Fields;
 
-/** What a command said and how it ended. */
+/** The output of a command, and its end. */
 final class CommandResult
 {
     /**
@@ -18,8 +18,8 @@ final class CommandResult
      * @param bool $timedOut whether the time limit ended it
      * @param string|null $reason why it failed: out_of_memory, process_limit, disk_full, time_limit, signal
      * @param string|null $message the reason in words
-     * @param int|null $pid its process id; null of a sandbox whose agent is older
-     * @param bool $truncated whether stdout or stderr was longer than the 1 MiB that is kept
+     * @param int|null $pid its process id; null if the sandbox has an older agent
+     * @param bool $truncated whether stdout or stderr was longer than 1 MiB; the result lacks the rest
      */
     public function __construct(
         public readonly int $exitCode,

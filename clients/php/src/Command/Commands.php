@@ -12,12 +12,12 @@ use Sandlot\Http\EventStream;
 use Sandlot\Http\Repeat;
 
 /**
- * Programs in one sandbox. A command is a line for /bin/sh, or a list of a program and its arguments that
- * no shell reads: what a stranger typed belongs into a list.
+ * Programs in one sandbox. A command is a line for /bin/sh, or a list of a program and its arguments, which
+ * no shell reads. Put the text of a visitor into a list, never into a line.
  */
 final class Commands
 {
-    /** Seconds beside a command's own time for its way there and back. */
+    /** Seconds for the connection, in addition to the command's own time. */
     private const MARGIN = 30.0;
 
     /** @internal */
@@ -26,15 +26,15 @@ final class Commands
     }
 
     /**
-     * Runs a command to its end, however it ends.
+     * Runs a command, and returns when it has ended.
      *
-     * Without callbacks up to 1 MiB of each output is in the result. With one or both of them output is given
-     * to them as it comes, whole characters at a time, and the result has none. When this program ends
-     * before it, or a callback throws, so does the command; start() is for what is to go on.
+     * Without a callback, the result has the first 1 MiB of each output. With a callback, the callbacks get the
+     * output as it comes, in whole characters, and the result has none. If your program ends first, or a callback
+     * throws, the command ends too. Use start() for a command that must continue.
      *
      * @param string|list<string> $command
-     * @param float $timeout seconds; then it is killed
-     * @param array<string, string> $envs beside those of the sandbox
+     * @param float $timeout seconds, after which sandlot kills the command
+     * @param array<string, string> $envs in addition to those of the sandbox
      * @param string|null $stdin its standard input; null: /dev/null
      * @param (callable(string): void)|null $onStdout
      * @param (callable(string): void)|null $onStderr
@@ -65,12 +65,12 @@ final class Commands
     }
 
     /**
-     * Starts a program that is followed as it runs, with a terminal if it is to have one.
+     * Starts a program, and returns at once. Iterate over the process to read its output.
      *
      * @param string|list<string> $command
-     * @param float|null $timeout seconds; then it is killed
+     * @param float|null $timeout seconds, after which sandlot kills the program; null: no limit
      * @param array<string, string> $envs
-     * @param bool $stdin whether it is to be written to; otherwise it reads /dev/null
+     * @param bool $stdin true: you can write() to it; false: it reads /dev/null
      * @param string|null $tag a name by which attach() finds it
      */
     public function start(
@@ -96,9 +96,9 @@ final class Commands
     }
 
     /**
-     * Follows a process that runs, from now on, by its number or its tag.
+     * Follows a running process again, by its number or its tag. You get its output from now on.
      *
-     * @param bool $hasTerminal whether it was started with one: what is written goes there
+     * @param bool $hasTerminal whether you started it with a terminal
      */
     public function attach(int|string $process, bool $hasTerminal = false): Process
     {

@@ -6,7 +6,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Command;
 
-/** What a process said at a time: bytes, which may end in the middle of a line or of a character. */
+/** A piece of output. Its bytes can end in the middle of a line or of a character. */
 final class Output
 {
     public function __construct(public readonly OutputKind $kind, public readonly string $data)

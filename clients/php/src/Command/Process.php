@@ -14,8 +14,8 @@ use Sandlot\Http\Repeat;
 use Sandlot\Model\Fields;
 
 /**
- * A process that is followed: iterating gives its output as it comes, until it has ended. It goes on when
- * it is followed no longer; Commands::attach() follows it again.
+ * A process that you follow. The iteration returns its output as it comes, and ends with the process. The
+ * process continues if you stop the iteration; Commands::attach() follows it again.
  *
  * @implements \IteratorAggregate<int, Output>
  */
@@ -56,9 +56,9 @@ final class Process implements \IteratorAggregate
     }
 
     /**
-     * How it ended; it is waited for.
+     * Waits until the process has ended, and returns its end.
      *
-     * @param (callable(string): void)|null $onStdout gets the terminal's output, too
+     * @param (callable(string): void)|null $onStdout gets the output of a terminal, too
      * @param (callable(string): void)|null $onStderr
      */
     public function wait(?callable $onStdout = null, ?callable $onStderr = null): ProcessExit
@@ -73,8 +73,8 @@ final class Process implements \IteratorAggregate
     }
 
     /**
-     * To its standard input or its terminal. A process whose output is not taken stops when about 1 MiB of it
-     * waits, and then reads no more either.
+     * Writes to its standard input or its terminal. Read its output meanwhile: when about 1 MiB of output waits,
+     * the process stops, and reads no more input.
      */
     public function write(string $data): void
     {
@@ -84,7 +84,7 @@ final class Process implements \IteratorAggregate
         }
     }
 
-    /** The process reads the end of its input. */
+    /** Ends its standard input. */
     public function closeStdin(): void
     {
         $this->tell('CloseStdin');
@@ -95,7 +95,7 @@ final class Process implements \IteratorAggregate
         $this->tell('Update', ['pty' => $size->message()]);
     }
 
-    /** Whether it was still there. */
+    /** Sends a signal. Returns false if the process has ended. */
     public function signal(Signal $signal): bool
     {
         try {
@@ -111,7 +111,7 @@ final class Process implements \IteratorAggregate
         return $this->signal(Signal::Kill);
     }
 
-    /** Follows it no longer; it goes on. */
+    /** Stops following the process, which continues. */
     public function detach(): void
     {
         $this->stream->close();

@@ -8,7 +8,7 @@ namespace Sandlot\Command;
 
 use Sandlot\Model\Fields;
 
-/** How a process ended. */
+/** The end of a process. */
 final class ProcessExit
 {
     /** The protocol's words for signals. */

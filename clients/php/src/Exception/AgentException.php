@@ -6,7 +6,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Exception;
 
-/** The agent in the sandbox refused: a file that is not there, a process that has ended. */
+/** The agent in the sandbox refused, for example because a file does not exist or a process has ended. */
 final class AgentException extends \RuntimeException implements SandlotException
 {
     /** The requests to sandboxes that are no calls of the Connect protocol answer with the status alone. */

@@ -14,11 +14,11 @@ class ApiException extends \RuntimeException implements SandlotException
 {
     /**
      * @param int $status of HTTP
-     * @param string|null $error the code; null: not the service answered but something before it
+     * @param string|null $error the code; null: a proxy answered in place of the service
      * @param string|null $field the input that is wrong, as a JSON pointer or a name
-     * @param string|null $requestId under which the service's log has it
+     * @param string|null $requestId id of the request, for the operator
      * @param float|null $retryAfter seconds that the service asks to wait
-     * @param Quota|null $quota what the plan allows and what is used
+     * @param Quota|null $quota limits of the plan, and the present use
      */
     final public function __construct(
         string $message,
@@ -32,7 +32,7 @@ class ApiException extends \RuntimeException implements SandlotException
         parent::__construct($message, $status);
     }
 
-    /** The code as a case; null: it is newer than this package, or there is none. */
+    /** Returns the code as a case; null for a code that this package does not know, or without a code. */
     public function errorCode(): ?ErrorCode
     {
         return $this->error === null ? null : ErrorCode::tryFrom($this->error);

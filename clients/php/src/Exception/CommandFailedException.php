@@ -8,7 +8,7 @@ namespace Sandlot\Exception;
 
 use Sandlot\Command\CommandResult;
 
-/** A command that had to succeed did not, or its result lacks output beyond 1 MiB. */
+/** CommandResult::orFail() found an exit code other than 0, or output over 1 MiB. */
 final class CommandFailedException extends \RuntimeException implements SandlotException
 {
     /** Characters of stderr in the message. */

@@ -9,10 +9,10 @@ namespace Sandlot\Exception;
 use Psr\Http\Client\NetworkExceptionInterface;
 use Psr\Http\Message\RequestInterface;
 
-/** The service was not reached, or the connection broke before its answer was there. */
+/** The library could not connect to the service, or the connection broke before the answer. */
 class ConnectionException extends \RuntimeException implements SandlotException, NetworkExceptionInterface
 {
-    /** @param bool $wasSent whether the service may have got the request, and carried it out */
+    /** @param bool $wasSent whether the service may have received the request, and may have made the change */
     public function __construct(
         string $message,
         private readonly RequestInterface $request,

@@ -6,7 +6,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Exception;
 
-/** Everything that this package throws about the service; mistakes in its use are \LogicException. */
+/** All exceptions about the service. For a mistake in your program, the library throws a \LogicException. */
 interface SandlotException extends \Throwable
 {
 }

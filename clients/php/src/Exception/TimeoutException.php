@@ -6,7 +6,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Exception;
 
-/** The time-out ran out first. What was asked for may have happened. */
+/** The request timed out. The service may have made the change. */
 final class TimeoutException extends ConnectionException
 {
 }

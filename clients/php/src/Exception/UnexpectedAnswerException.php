@@ -6,7 +6,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Exception;
 
-/** An answer that is not what the service's document says, such as a proxy's page. */
+/** An answer that sandlot does not give, such as a proxy's page. */
 final class UnexpectedAnswerException extends \UnexpectedValueException implements SandlotException
 {
 }

@@ -6,7 +6,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Exception;
 
-/** What was waited for did not happen in the time that was given. */
+/** A wait timed out: waitUntilReady() or waitUntilBuilt(). */
 final class WaitException extends \RuntimeException implements SandlotException
 {
 }

@@ -6,7 +6,7 @@ declare(strict_types=1);
 
 namespace Sandlot\File;
 
-/** Of a link, what its target is. */
+/** The type of a file; for a link, the type of its target. */
 enum FileType: string
 {
     case File = 'FILE_TYPE_FILE';

@@ -15,7 +15,7 @@ use Sandlot\Http\EnvelopeStream;
 use Sandlot\Http\Repeat;
 use Sandlot\Model\Fields;
 
-/** Files of one sandbox. Paths are absolute, or in the home of the user; what is new belongs to that user. */
+/** Files of one sandbox. Paths are absolute, or below the user's home. New files belong to this user. */
 final class Files
 {
     /** @internal */
@@ -23,7 +23,7 @@ final class Files
     {
     }
 
-    /** The same for another user of the sandbox, such as root. */
+    /** Returns an object that works as another user of the sandbox, such as root. */
     public function as(string $user): self
     {
         return new self($this->plane, $user);
@@ -34,13 +34,13 @@ final class Files
         return $this->open($path)->getContents();
     }
 
-    /** The bytes as they come. */
+    /** Opens a file as a stream. */
     public function open(string $path): StreamInterface
     {
         return $this->plane->download('/files', $this->query($path));
     }
 
-    /** Into a file of this machine, which is there when it is whole. */
+    /** Copies to a file of your machine. The file appears when it is complete. */
     public function download(string $path, string $localPath): void
     {
         $part = "{$localPath}.part";
@@ -65,7 +65,7 @@ final class Files
     }
 
     /**
-     * Directories on the way are made, and what was there is replaced.
+     * Writes a file. Creates missing directories, and replaces an existing file.
      *
      * @param string|resource|StreamInterface $content of any size
      * @return string the absolute path
@@ -75,7 +75,7 @@ final class Files
         return $this->plane->upload('/files', $this->query($path), $content)->fields('0')?->string('path') ?? $path;
     }
 
-    /** A file of this machine. */
+    /** Copies a file of your machine into the sandbox. */
     public function upload(string $localPath, string $path): string
     {
         $file = @fopen($localPath, 'r') ?: throw new LocalFileException("{$localPath} cannot be read.");
@@ -86,20 +86,20 @@ final class Files
         }
     }
 
-    /** An address at which a browser gets the file without a token, until then or the session's end. */
+    /** Returns an address that downloads the file without a token, until it or the session expires. */
     public function downloadLink(string $path, int $seconds = 900): string
     {
         return $this->plane->link('read', $path, $this->user, $seconds);
     }
 
-    /** The same for a file that is to come, by POST as multipart/form-data or application/octet-stream. */
+    /** Returns an address for an upload: POST, as multipart/form-data or application/octet-stream. */
     public function uploadLink(string $path, int $seconds = 900): string
     {
         return $this->plane->link('write', $path, $this->user, $seconds);
     }
 
     /**
-     * Depth first; 1 is the directory's own entries.
+     * Lists a directory. Depth 1 is its own entries; a larger depth lists directories in it too.
      *
      * @return list<FileInfo>
      */
@@ -124,27 +124,27 @@ final class Files
         }
     }
 
-    /** With those on the way. One that is there already is refused as already_exists. */
+    /** Creates a directory and its missing parents. Throws already_exists for an existing one. */
     public function makeDirectory(string $path): FileInfo
     {
         return $this->call('MakeDir', ['path' => $path], Repeat::IfNotCarriedOut)->object('entry', FileInfo::read(...));
     }
 
-    /** What is at the destination is replaced. */
+    /** Moves a file or directory. Replaces an existing destination. */
     public function move(string $from, string $to): FileInfo
     {
         return $this->call('Move', ['source' => $from, 'destination' => $to], Repeat::IfNotCarriedOut)
             ->object('entry', FileInfo::read(...));
     }
 
-    /** With all that is below; what is not there is no error. */
+    /** Deletes a file, or a directory with its contents. A missing path is no error. */
     public function remove(string $path): void
     {
         $this->call('Remove', ['path' => $path]);
     }
 
     /**
-     * The changes of a directory from this call on, until it is iterated no more.
+     * Returns the changes of a directory, from this call until you end the iteration.
      *
      * @return \Generator<int, FileEvent>
      */

@@ -25,7 +25,7 @@ final class CurlClient implements TimedClient
     private array $transfers = [];
 
     /**
-     * @param string|null $caFile certificates of an authority that the system does not know
+     * @param string|null $caFile certificates of an authority that the system does not trust
      * @param array<int, mixed> $options further options of ext-curl, such as [CURLOPT_PROXY => '…']
      */
     public function __construct(

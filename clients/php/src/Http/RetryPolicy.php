@@ -11,16 +11,16 @@ use Sandlot\Exception\ApiException;
 use Sandlot\Exception\ConnectionException;
 use Sandlot\Exception\SandlotException;
 
-/** Which failed requests are made again, when, and until when. */
+/** Decides which failed requests the library repeats, and when. */
 final class RetryPolicy
 {
     /** @var list<int> answers after which the same request may be let in */
     private const TRANSIENT = [429, 502, 503, 504];
 
     /**
-     * @param float $within seconds after its beginning in which a request may be made again; 0: never
-     * @param float $pause seconds before the first try where the service does not say how long; doubled each time
-     * @param float $pauseMax where that ends
+     * @param float $within seconds from the first try in which the library repeats a request; 0: never
+     * @param float $pause seconds before the first repetition, doubled each time, if the service names no time
+     * @param float $pauseMax longest of these pauses
      */
     public function __construct(
         public readonly float $within = 60.0,
@@ -29,7 +29,7 @@ final class RetryPolicy
     ) {
     }
 
-    /** Seconds to wait before the request is made again; null: it is not. */
+    /** Returns the seconds before the next try; null: no further try. */
     public function wait(SandlotException $failure, int $attempt, Repeat $repeat): ?float
     {
         if (!self::allows($failure, $repeat)) {

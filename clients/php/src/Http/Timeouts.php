@@ -6,12 +6,12 @@ declare(strict_types=1);
 
 namespace Sandlot\Http;
 
-/** How long is waited, in seconds. */
+/** Time limits, in seconds. */
 final class Timeouts
 {
     /**
      * @param float $connect for a connection
-     * @param float|null $answer until an answer begins; null: as long as bytes move, see idle
+     * @param float|null $answer until an answer begins; null: no limit while bytes move ($idle)
      * @param float $idle between two pieces of a body, in either direction
      */
     public function __construct(

@@ -6,7 +6,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** A null that is sent: null itself leaves the member out. */
+/** Sends null in a request. A plain null leaves the member out. */
 enum Explicit implements \JsonSerializable
 {
     case Null;

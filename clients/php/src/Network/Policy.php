@@ -22,8 +22,8 @@ use Sandlot\Model\Operation;
 use Sandlot\Model\ReplaceNetwork;
 
 /**
- * What one sandbox may reach. An entry is a host name, *.example.org, an address or a network, with :port
- * behind it for that port alone; the most specific one decides, and where none matches, $allowInternetAccess.
+ * The network policy of one sandbox. An entry is a host name, *.example.org, an address or a network; :port after
+ * it limits it to this port. The most specific entry decides. Without one, $allowInternetAccess decides.
  */
 final class Policy
 {
@@ -38,7 +38,7 @@ final class Policy
     }
 
     /**
-     * Replaces the whole policy: what is left out has its default, but for $allowPublicTraffic, which stays.
+     * Replaces the whole policy. An argument that you leave out gets its default; only $allowPublicTraffic stays.
      *
      * @param list<string>|null $allowOut
      * @param list<string>|null $denyOut
@@ -61,7 +61,7 @@ final class Policy
         return Network::read($this->api->call(Operation::ReplaceNetwork, $this->path(), body: $policy));
     }
 
-    /** Whether it would be reached, and which entry says so. Nothing is asked on the network. */
+    /** Compares a destination with the policy, and returns the entry that decides. Makes no connection. */
     public function check(string $host, int $port): NetworkVerdict
     {
         $question = new CheckNetwork(host: $host, port: $port);
@@ -69,7 +69,7 @@ final class Policy
     }
 
     /**
-     * What it was refused lately, newest first.
+     * Lists the connections that the policy refused recently, newest first.
      *
      * @return list<Denial>
      */
@@ -79,7 +79,7 @@ final class Policy
     }
 
     /**
-     * The destinations that it asks for, the latest first, when its policy asks.
+     * Lists the destinations that wait for your answer, newest first, if the policy asks.
      *
      * @return list<Approval>
      */
@@ -88,7 +88,7 @@ final class Policy
         return $this->api->call(Operation::ListApprovals, $this->path())->objects('approvals', Approval::read(...));
     }
 
-    /** Answers for a destination. $minutes: with ApprovalAnswer::Minutes only. */
+    /** Answers for a destination. Give $minutes only with ApprovalAnswer::Minutes. */
     public function approve(
         string $approval,
         ApprovalAnswer $answer = ApprovalAnswer::Once,

@@ -11,7 +11,7 @@ use Sandlot\Http\Access;
 use Sandlot\Model\GatewayStatus;
 use Sandlot\Model\Port;
 
-/** The public address of one port. */
+/** The address of one port. */
 final class Preview
 {
     public readonly string $url;
@@ -31,7 +31,7 @@ final class Preview
     }
 
     /**
-     * What a program sends with its requests; a public port needs none. The token opens this port only.
+     * Returns the headers that a program sends to a private port. The token in them opens this port only.
      *
      * @return array<string, string>
      */
@@ -40,7 +40,7 @@ final class Preview
         return $this->port->public ? [] : ['X-Access-Token' => $this->access->session()->accessToken];
     }
 
-    /** An address for a browser. That of a private port has a token in it, which opens this port only. */
+    /** Returns an address for a browser. For a private port it contains a token, which opens this port only. */
     public function link(string $path = '/'): string
     {
         $url = rtrim($this->url, '/') . $path;
@@ -50,7 +50,7 @@ final class Preview
     }
 
     /**
-     * The same once a server listens.
+     * Waits until a server listens, and returns the preview again.
      *
      * @throws WaitException
      */

@@ -15,7 +15,7 @@ use Sandlot\Model\Port;
 use Sandlot\Model\Protocol;
 use Sandlot\Model\Session;
 
-/** Servers in one sandbox, reached under addresses of their own. */
+/** Addresses of the servers in one sandbox. */
 final class Previews
 {
     /** @internal */
@@ -37,7 +37,7 @@ final class Previews
         return array_map($this->preview(...), $ports);
     }
 
-    /** @param bool $public whether it is open to everybody, or (the default) to those with a token */
+    /** @param bool $public true: open to everybody; false: only with a token */
     public function expose(int $port, bool $public = false): Preview
     {
         $wish = new ExposePort(protocol: Protocol::Http, public: $public);

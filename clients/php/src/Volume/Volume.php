@@ -25,7 +25,7 @@ final class Volume
         $this->files = new VolumeFiles($api, $info->id);
     }
 
-    /** The record, as the service gave it last. */
+    /** Returns the data of the last answer, without a request. */
     public function info(): VolumeInfo
     {
         return $this->info;

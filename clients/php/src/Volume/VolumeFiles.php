@@ -16,8 +16,8 @@ use Sandlot\Model\VolumeDirectoryEntry;
 use Sandlot\Model\VolumeEntry;
 
 /**
- * Files of a volume, without a sandbox. Paths are absolute in the volume. Changes are refused with
- * VolumeAttachedException while a sandbox that is not stopped mounts it.
+ * Files of a volume, without a sandbox. Paths are absolute in the volume. While a running sandbox mounts the
+ * volume, changes throw a VolumeAttachedException.
  */
 final class VolumeFiles
 {
@@ -46,7 +46,7 @@ final class VolumeFiles
         return $this->open($path)->getContents();
     }
 
-    /** The bytes as they come. */
+    /** Opens a file as a stream. */
     public function open(string $path): StreamInterface
     {
         return $this->api->download(Operation::ReadVolumeFile, $this->path(), ['path' => $path]);
@@ -72,7 +72,7 @@ final class VolumeFiles
     }
 
     /**
-     * Of a link itself.
+     * Changes owner or mode; for a link, of the link itself.
      *
      * @param string|null $mode octal, such as 0644
      */
@@ -82,7 +82,7 @@ final class VolumeFiles
         return VolumeEntry::read($this->api->call(Operation::UpdateVolumePath, $this->path(), body: $wish));
     }
 
-    /** Of a link itself. */
+    /** Returns the entry of a path; for a link, of the link itself. */
     public function stat(string $path): VolumeEntry
     {
         return VolumeEntry::read($this->api->call(Operation::ShowVolumePath, $this->path(), ['path' => $path]));
@@ -98,7 +98,7 @@ final class VolumeFiles
         return VolumeEntry::read($this->api->call(Operation::MakeVolumeDirectory, $this->path(), body: $wish));
     }
 
-    /** What is there already is not replaced. */
+    /** Moves a file or directory. Does not replace an existing one. */
     public function move(string $from, string $to): VolumeEntry
     {
         $wish = new MoveVolumePath(from: $from, to: $to);
