@@ -55,7 +55,8 @@ static bool is_stage_name(const struct dockerfile *file, const char *name)
 static int find_image(const struct dockerfile_walk *walk, size_t place, const char *name,
                       size_t *number, struct error **err)
 {
-    size_t at, stages = walk->file->stage_count;
+    size_t at, stages = walk->whole->stage_count;
+    unsigned line = walk->trigger_line ? walk->trigger_line : walk->one->line;
     json_t *image;
     json_array_foreach (walk->images, at, image) {
         *number = stages + at;
@@ -68,17 +69,19 @@ static int find_image(const struct dockerfile_walk *walk, size_t place, const ch
                            "a build has at most %d stages and images for COPY --from together.",
                            DOCKERFILE_STAGES_MAX);
     json_array_append_new(walk->images,
-                          json_pack("{s:s, s:i, s:o}", "name", name, "line", (int)walk->one->line,
-                                    "place", dockerfile_place(walk->file, walk->one, place)));
+                          json_pack("{s:s, s:i, s:o}", "name", name, "line", (int)line, "place",
+                                    walk->trigger_line
+                                        ? json_incref(walk->place)
+                                        : dockerfile_place(walk->file, walk->one, place)));
     return 0;
 }
 
 static int find_stage(const struct dockerfile_walk *walk, size_t place, const char *name,
                       size_t *stage, struct error **err)
 {
-    if (dockerfile_stage_find(walk->file, name, walk->number, stage))
+    if (dockerfile_stage_find(walk->whole, name, walk->number, stage))
         return 0;
-    if (is_stage_name(walk->file, name))
+    if (is_stage_name(walk->whole, name))
         return walk_refuse(walk, place, err, "no stage %.64s precedes this one.", name);
     return find_image(walk, place, name, stage, err);
 }
