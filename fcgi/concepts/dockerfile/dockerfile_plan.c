@@ -543,6 +543,10 @@ int dockerfile_plan_again(const json_t *kept, const json_t *secrets, const json_
     const json_t *text = json_object_get(kept, "dockerfile");
     dockerfile_auto *file = NULL;
     *plan = (struct dockerfile_plan){.bases = NULL};
+    if (!text)
+        return error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_FIELD,
+                               "The build is of an older version of the service, which did not "
+                               "keep its Dockerfile. Build a new version.");
     return dockerfile_parse(json_string_value(text), json_string_length(text), &file, err) < 0
                ? -1
                : dockerfile_plan(file, &build, plan, err);
