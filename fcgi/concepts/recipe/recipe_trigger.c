@@ -108,12 +108,13 @@ static int find_steps(const struct recipe_turn *turn, const struct dockerfile_pl
     struct recipe_image bases[DOCKERFILE_STAGES_MAX];
     json_auto_t *fresh = json_pack("{s:O}", "steps", plan->steps);
     json_auto_t *whole = NULL;
+    error_auto failure = NULL;
     for (size_t i = 0; i < count; i++)
         if (find_base(recipe, json_string_value(json_array_get(plan->bases, i)), &bases[i], err) <
             0)
             return -1;
-    if (recipe_image_add_bases(turn->worker->settings, bases, count, fresh, &whole, err) < 0)
-        return -1;
+    if (recipe_image_add_bases(turn->worker->settings, bases, count, fresh, &whole, &failure) < 0)
+        return error_set(err, ERR_INVALID_REQUEST, "ONBUILD of the base: %s", failure->message);
     *steps = json_incref(json_object_get(whole, "steps"));
     keep_digests(json_object_get(recipe, "steps"), *steps);
     return 0;

@@ -60,7 +60,6 @@ TEST(names_the_place)
         {"FROM x\nONBUILD RUM x", 2, 9, "there is no instruction RUM"},
         {"FROM x\nONBUILD from y", 2, 9, "ONBUILD cannot have FROM"},
         {"FROM x\nONBUILD ONBUILD RUN y", 2, 9, "ONBUILD cannot have ONBUILD"},
-        {"FROM x AS a\nONBUILD RUN y\nFROM a", 3, 6, "this stage has ONBUILD"},
         {"FROM x\nENV A", 2, 5, "write A=VALUE"},
         {"FROM x\nENV A=1 B", 2, 9, "write NAME=VALUE"},
         {"FROM x\nENV A=\"1", 2, 7, "a quote has no closing quote"},
