@@ -111,6 +111,8 @@ int dockerfile_walk_triggers(struct dockerfile_walk *walk, const json_t *trigger
     /* A build from this base and one from a base without ONBUILD never have equal steps. */
     if (result == 0 && is_base && json_array_size(walk->steps) == before)
         result = dockerfile_walk_add(walk, json_pack("{s:s, s:{}}", "type", "env", "envs"), err);
+    for (size_t i = before; is_base && i < json_array_size(walk->steps); i++)
+        json_object_set_new(json_array_get(walk->steps, i), DOCKERFILE_TRIGGERS, json_true());
     walk->trigger_line = 0;
     return result;
 }

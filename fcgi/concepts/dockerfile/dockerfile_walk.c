@@ -13,8 +13,6 @@ int dockerfile_walk_add(struct dockerfile_walk *walk, json_t *step, struct error
 {
     json_object_set_new(step, "line",
                         json_integer(walk->trigger_line ? walk->trigger_line : walk->one->line));
-    if (walk->trigger_line)
-        json_object_set_new(step, DOCKERFILE_TRIGGERS, json_true());
     json_array_append_new(walk->steps, step);
     walk->bytes += json_dumpb(step, NULL, 0, JSON_COMPACT);
     if (json_array_size(walk->steps) > DOCKERFILE_STEPS_MAX)

@@ -271,7 +271,7 @@ TEST(triggers_of_a_stage_run_in_the_next_one)
                                "FROM two\nENV c=3\n";
     struct dockerfile_plan made = plan(text, &(struct dockerfile_build){.machine = NULL});
     assert_json(text, made.steps,
-                "[{\"type\":\"env\",\"envs\":{\"a\":\"1\"},\"on_build\":true,\"line\":3},"
+                "[{\"type\":\"env\",\"envs\":{\"a\":\"1\"},\"line\":3},"
                 "{\"type\":\"env\",\"envs\":{\"b\":\"2\"},\"line\":4},"
                 "{\"type\":\"env\",\"envs\":{\"c\":\"3\"},\"line\":6}]");
     assert_null(json_object_get(made.config, DOCKERFILE_TRIGGERS));
