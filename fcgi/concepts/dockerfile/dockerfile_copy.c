@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -185,13 +186,23 @@ static int read_owner(const struct dockerfile_walk *walk, const struct dockerfil
     return 0;
 }
 
-/* Return whether a flag without a value, or with true or false, is on. */
-static bool is_on(const struct dockerfile_walk *walk, const struct dockerfile_flag *flag,
-                  bool otherwise)
+/* Read a flag without a value, or with true or false. *is_on stays if the flag is not given. */
+static int read_switch(const struct dockerfile_walk *walk, const struct dockerfile_flag *flag,
+                       bool *is_on, struct error **err)
 {
-    autofree char *value =
-        xstrndup(walk->one->text + flag->value.at, flag->is_given ? flag->value.length : 0);
-    return flag->is_given ? !str_equal(value, "false") && !str_equal(value, "0") : otherwise;
+    static const char *const values[] = {"", "true", "1", "false", "0"};
+    autofree char *text = NULL;
+    if (!flag->is_given)
+        return 0;
+    if (dockerfile_walk_expand_known(walk, &flag->value, &text, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+        if (strcasecmp(text, values[i]) != 0)
+            continue;
+        *is_on = i < 3;
+        return 0;
+    }
+    return walk_refuse(walk, flag->at, err, "--%s takes true or false.", flag->name);
 }
 
 static int read_flags(const struct dockerfile_walk *walk, struct words *words, char **mode,
@@ -209,12 +220,15 @@ static int read_flags(const struct dockerfile_walk *walk, struct words *words, c
         [KEEP_GIT] = {.name = "keep-git-dir", .unless = "clone the repository with RUN."},
         [UNPACK] = {.name = "unpack", .unless = is_add ? NULL : "write ADD in place of COPY."},
     };
+    bool is_linked; /* without an effect here */
+    words->unpacks = is_add;
     if (dockerfile_walk_flags(walk, flags, err) < 0 ||
+        read_switch(walk, &flags[LINK], &is_linked, err) < 0 ||
+        read_switch(walk, &flags[PARENTS], &words->parents, err) < 0 ||
+        read_switch(walk, &flags[UNPACK], &words->unpacks, err) < 0 ||
         read_from(walk, &flags[FROM], words, err) < 0 || read_excludes(walk, words, err) < 0 ||
         read_owner(walk, &flags[CHOWN], words, err) < 0)
         return -1;
-    words->parents = is_on(walk, &flags[PARENTS], false);
-    words->unpacks = is_on(walk, &flags[UNPACK], is_add);
     if (flags[CHMOD].is_given &&
         (dockerfile_walk_expand_known(walk, &flags[CHMOD].value, mode, err) < 0 ||
          check_mode(walk, &flags[CHMOD], *mode, err) < 0))
@@ -239,8 +253,11 @@ static int read_array(const struct dockerfile_walk *walk, const json_t *array, s
     json_array_foreach ((json_t *)(uintptr_t)array, at, text) {
         if (at > SOURCES_MAX)
             return too_many(walk, walk->one->rest, err);
+        const struct dockerfile_apart apart = {walk->one->rest, json_string_value(text)};
         words->places[words->count] = walk->one->rest;
-        words->values[words->count++].text = xstrdup(json_string_value(text));
+        if (dockerfile_expand_text(walk->file, walk->one, &apart, &walk->scope,
+                                   &words->values[words->count++], err) < 0)
+            return -1;
     }
     return 0;
 }
@@ -418,6 +435,8 @@ static int add_steps(struct dockerfile_walk *walk, const struct words *words, st
         if (strlen(words->values[i].text) > DOCKERFILE_PATH_MAX || !*words->values[i].text)
             return walk_refuse(walk, words->places[i], err,
                                "a source is a path of at most %d bytes.", DOCKERFILE_PATH_MAX);
+        if (strchr(words->values[i].text, '\n'))
+            return walk_refuse(walk, words->places[i], err, "a source has no line break.");
         if (add_source(walk, words, i, err) < 0)
             return -1;
     }

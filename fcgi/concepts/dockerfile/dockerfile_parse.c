@@ -160,8 +160,9 @@ static char *heredoc_name(const char *word, size_t length, bool *tabs, bool *exp
     while (at < length && dockerfile_is_blank(word[at]))
         at++;
     char quote = word[at] == '"' || word[at] == '\'' ? word[at] : '\0';
-    *expands = !quote;
-    at += quote != '\0';
+    bool is_escaped = word[at] == '\\'; /* <<\EOF means the same as <<'EOF' */
+    *expands = !quote && !is_escaped;
+    at += quote || is_escaped;
     size_t end = at;
     while (end < length && (isalnum((unsigned char)word[end]) || strchr("_-.", word[end])))
         end++;
@@ -262,6 +263,28 @@ static int refuse_count(const struct parser *parser, const struct dockerfile_ins
                              what);
 }
 
+/* A trigger is one line. Otherwise the lines of its here-document would be instructions. */
+static int check_trigger(const struct parser *parser, const struct dockerfile_instruction *one,
+                         struct error **err)
+{
+    struct dockerfile_word word;
+    size_t length, at = one->rest;
+    if (!dockerfile_has_heredocs(dockerfile_kind_at(one->text + at, &length)))
+        return 0;
+    at += length + strspn(one->text + at + length, " \t");
+    if (one->text[at] == '[')
+        return 0;
+    while (dockerfile_word_next(parser->file, one, &at, &word)) {
+        bool tabs, expands;
+        autofree char *name = heredoc_name(one->text + word.at, word.length, &tabs, &expands);
+        if (name)
+            return dockerfile_refuse(parser->file, one, word.at, err,
+                                     "ONBUILD has no here-document: write the commands in one "
+                                     "instruction with &&, or copy a file.");
+    }
+    return 0;
+}
+
 static int read_instruction(struct parser *parser, const struct line *line, struct error **err)
 {
     struct dockerfile *file = parser->file;
@@ -279,6 +302,8 @@ static int read_instruction(struct parser *parser, const struct line *line, stru
     if (!one->text[one->rest])
         return dockerfile_refuse(file, one, strlen(one->text), err, "%s needs an argument.",
                                  dockerfile_kind_name(one->kind));
+    if (one->kind == DOCKERFILE_ONBUILD)
+        return check_trigger(parser, one, err);
     return dockerfile_has_heredocs(one->kind) ? read_heredocs(parser, one, err) : 0;
 }
 

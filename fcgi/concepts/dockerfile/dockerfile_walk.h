@@ -28,6 +28,9 @@ struct dockerfile_walk {
 #define walk_refuse(walk, at, err, ...) \
     dockerfile_refuse((walk)->file, (walk)->one, at, err, __VA_ARGS__)
 
+/* The refusal of a variable without a value. */
+#define WALK_UNKNOWN "this has a variable that the file does not set: set it with ARG or ENV first."
+
 /* Add a step; takes the reference. */
 int dockerfile_walk_add(struct dockerfile_walk *walk, json_t *step, struct error **err);
 
