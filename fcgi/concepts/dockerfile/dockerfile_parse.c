@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "dockerfile/dockerfile_text.h"
@@ -196,12 +197,19 @@ static int read_heredoc(struct parser *parser, const struct dockerfile_instructi
                              "the here-document has no line %s at its end.", heredoc->name);
 }
 
+/* An array of JSON has no here-documents; the command [ has. */
+static bool is_array(const char *text)
+{
+    json_auto_t *array = *text == '[' ? json_read(text, strlen(text), 0, NULL) : NULL;
+    return array != NULL;
+}
+
 static int read_heredocs(struct parser *parser, struct dockerfile_instruction *one,
                          struct error **err)
 {
     struct dockerfile_word word;
     size_t at = one->rest;
-    if (one->text[at] == '[')
+    if (is_array(one->text + at))
         return 0;
     while (dockerfile_word_next(parser->file, one, &at, &word)) {
         struct dockerfile_heredoc heredoc = {.at = word.at};
@@ -272,7 +280,7 @@ static int check_trigger(const struct parser *parser, const struct dockerfile_in
     if (!dockerfile_has_heredocs(dockerfile_kind_at(one->text + at, &length)))
         return 0;
     at += length + strspn(one->text + at + length, " \t");
-    if (one->text[at] == '[')
+    if (is_array(one->text + at))
         return 0;
     while (dockerfile_word_next(parser->file, one, &at, &word)) {
         bool tabs, expands;

@@ -136,13 +136,15 @@ static const char stage_script[] =
     "  $b mv $f/root $f/rest && $b sync || exit 1\n"
     "$b setsid $b rm -rf $f >/dev/null 2>&1 </dev/null &\n";
 /* Arguments: the folders of stages that begin with the template. Copy the root for each, before any
- * step changes it. */
+ * step changes it. A service of the template may delete files meanwhile. */
 static const char template_script[] = TOOLS
     "set -e; umask 022; folders=$*; set --\n"
     "for n in /* /.[!.]* /..?*; do case $n in /proc|/sys|/dev|" IMAGE_DIR "*) continue;; esac\n"
     "  [ ! -e \"$n\" ] && [ ! -L \"$n\" ] || set -- \"$@\" \"$n\"; done\n"
-    "for f in $folders; do rm -rf $f; mkdir -m 0700 $f; mkdir -m $(stat -c %a /) $f/root\n"
-    "  cp -a \"$@\" $f/root/; rm -rf $f/root" WORK_DIR "; done\n";
+    "begin() { rm -rf $f; mkdir -m 0700 $f; mkdir -m $(stat -c %a /) $f/root; }\n"
+    "for f in $folders; do begin; i=0\n"
+    "  until cp -a \"$@\" $f/root/; do i=$((i + 1)); [ $i -lt 3 ] || exit 1; begin; done\n"
+    "  rm -rf $f/root" WORK_DIR "; done\n";
 
 /* --- steps --- */
 

@@ -212,10 +212,10 @@ void recipe_triggers_drop(json_t *recipe)
 {
     json_t *build = json_object_get(recipe, RECIPE_BUILD);
     const json_t *own = json_object_get(build, OWN);
+    json_object_del(build, KNOWN);
     if (!own)
         return;
     json_object_set(recipe, "steps", json_object_get(own, "steps"));
     json_object_set(recipe, RECIPE_CONFIG, json_object_get(own, RECIPE_CONFIG));
     json_object_del(build, OWN);
-    json_object_del(build, KNOWN);
 }

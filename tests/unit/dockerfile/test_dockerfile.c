@@ -89,6 +89,17 @@ TEST(makes_steps)
          "\"user\":\"7:7\",\"exact\":true,\"line\":4},{\"type\":\"copy\",\"files\":\"" HASH "\","
          "\"source\":\".\",\"destination\":\"${E}/\",\"user\":\"0:0\",\"exact\":true,\"open\":true,"
          "\"line\":5}]"},
+        {"ARG A=q\nCOPY [\"$A b\", \"it's\", \"/e ${A}/\"]",
+         "[{\"type\":\"copy\",\"files\":\"" HASH "\",\"source\":\"q b\",\"destination\":\"/e q/\","
+         "\"user\":\"0:0\",\"exact\":true,\"line\":3},{\"type\":\"copy\",\"files\":\"" HASH "\","
+         "\"source\":\"it's\",\"destination\":\"/e "
+         "q/\",\"user\":\"0:0\",\"exact\":true,\"line\":3}]"},
+        {"RUN [ -f x ] || cat <<A\nb\nA",
+         "[{\"type\":\"run\",\"command\":\"[ -f x ] || cat <<A\"," SHELL
+         "\"[ -f x ] || cat <<A\\nb\\nA\\n\"]" NONE ",\"line\":2}]"},
+        {"RUN cat <<\\A\n$b\nA\nRUN a",
+         "[{\"type\":\"run\",\"command\":\"cat <<\\\\A\"," SHELL "\"cat <<\\\\A\\n$b\\nA\\n\"]" NONE
+         ",\"line\":2},{\"type\":\"run\",\"command\":\"a\"," SHELL "\"a\"]" NONE ",\"line\":5}]"},
         {"LABEL a=b \"c d\"=e\nLABEL f g\nMAINTAINER me", "[]"},
         {"RUN cat << EOF >/x\n$a\nEOF\nRUN <<- 'B'\n\tb\n\tB",
          "[{\"type\":\"run\",\"command\":\"cat << EOF >/x\"," SHELL "\"cat << EOF "
@@ -132,6 +143,11 @@ TEST(makes_a_configuration)
         {"ARG P=80\nEXPOSE $P 53/udp\nEXPOSE 8000-8010",
          "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"8000-8010/tcp\"]}"},
         {"EXPOSE 80/TCP 9/sctp", "{\"exposed_ports\":[\"80/tcp\",\"9/sctp\"]}"},
+        {"ARG P=\"80  53/udp\"\nEXPOSE $P 81",
+         "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"81/tcp\"]}"},
+        {"ARG D=/d\nVOLUME [\"$D/e\"]", "{\"volumes\":[\"/d/e\"]}"},
+        {"HEALTHCHECK --interval=0s CMD [\"a\"]",
+         "{\"health_interval\":0,\"health_timeout\":0,\"health_check\":[\"CMD\",\"a\"]}"},
         {"STOPSIGNAL SIGINT", "{\"stop_signal\":\"SIGINT\"}"},
         {"STOPSIGNAL quit", "{\"stop_signal\":\"QUIT\"}"},
         {"ARG D=/d\nVOLUME $D /b\nVOLUME [\"/c d\"]", "{\"volumes\":[\"/d\",\"/b\",\"/c d\"]}"},
