@@ -131,8 +131,8 @@ static const char stage_script[] =
     "for n in $f/root/* $f/root/.[!.]* $f/root/..?*; do\n"
     "  case ${n##*/} in proc|sys|dev) continue;; esac\n"
     "  [ -e \"$n\" ] || [ -L \"$n\" ] || continue; $b mv \"$n\" / || exit 1; done\n"
-    "$b chmod $($b stat -c %a $f/root) / && $b mkdir -p " WORK_PARENT " && $b mv $f/work " WORK_DIR
-    " &&\n"
+    "$b chmod $($b stat -c %a $f/root) / && $b mkdir -p " WORK_PARENT " && $b rm -rf " WORK_DIR
+    " &&\n  $b mv $f/work " WORK_DIR " &&\n"
     "  $b mv $f/root $f/rest && $b sync || exit 1\n"
     "$b setsid $b rm -rf $f >/dev/null 2>&1 </dev/null &\n";
 /* Arguments: the folders of stages that begin with the template. Copy the root for each, before any
@@ -143,8 +143,7 @@ static const char template_script[] = TOOLS
     "  [ ! -e \"$n\" ] && [ ! -L \"$n\" ] || set -- \"$@\" \"$n\"; done\n"
     "begin() { rm -rf $f; mkdir -m 0700 $f; mkdir -m $(stat -c %a /) $f/root; }\n"
     "for f in $folders; do begin; i=0\n"
-    "  until cp -a \"$@\" $f/root/; do i=$((i + 1)); [ $i -lt 3 ] || exit 1; begin; done\n"
-    "  rm -rf $f/root" WORK_DIR "; done\n";
+    "  until cp -a \"$@\" $f/root/; do i=$((i + 1)); [ $i -lt 3 ] || exit 1; begin; done; done\n";
 
 /* --- steps --- */
 
