@@ -97,6 +97,9 @@ struct dockerfile_build {
     const char *target;    /* a stage; NULL: the last one */
     const char *context;   /* the hash of an archive (recipe/recipe_file.h); NULL: none */
     const char *machine;   /* as Docker names it, such as "amd64"; NULL: not known */
+    /* The ONBUILD instructions of bases, as far as they are known: the base's name: list of texts;
+     * NULL: none. They run directly after each FROM with this name. */
+    const json_t *triggers;
 };
 
 /* A build of several stages has several bases; an image from which COPY takes files is a stage of
@@ -107,15 +110,17 @@ struct dockerfile_build {
 struct dockerfile_plan {
     json_t *bases;  /* the names of images or templates; the last one is that of the target */
     json_t *places; /* the places that name them: [line, column] */
+    json_t *unused; /* the names with which stages begin that the target does not need */
     json_t *steps;  /* each with its "line" */
     /* "entrypoint", "command", "exposed_ports", "stop_signal", "health_check" and
      * DOCKERFILE_TRIGGERS, as far as given */
     json_t *config;
-    json_t *build; /* for dockerfile_build_read() */
+    json_t *build; /* for dockerfile_plan_again(); its "base" is the name of the target's base */
 };
 
 /* The instructions of ONBUILD, a list of texts. Steps of a base's ONBUILD have it too. So a cache
- * never takes them for the same instructions in the Dockerfile. */
+ * never takes them for the same instructions in the Dockerfile, and a base with ONBUILD has at
+ * least one such step. */
 #define DOCKERFILE_TRIGGERS "on_build"
 
 /* Return whether chmod takes the text: three to five octal digits, or changes such as u+x,go-w. */
@@ -141,12 +146,7 @@ int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build
                     struct dockerfile_plan *plan, struct error **err);
 void dockerfile_plan_deinit(struct dockerfile_plan *plan);
 
-/* Plan the instructions of a base's ONBUILD, as dockerfile_plan() does. line: of the FROM, for
- * steps and errors. build->target is not read. */
-int dockerfile_plan_triggers(const json_t *triggers, const struct dockerfile_build *build,
-                             unsigned line, struct dockerfile_plan *plan, struct error **err);
-
-/* Read the parameters of a build from plan->build; secrets: see struct dockerfile_build. Return the
- * line of the target's base. All pointers are borrowed. */
-unsigned dockerfile_build_read(const json_t *kept, const json_t *secrets,
-                               struct dockerfile_build *build);
+/* Plan the same build once more, from the plan->build of its first plan. secrets, triggers: see
+ * struct dockerfile_build. */
+int dockerfile_plan_again(const json_t *kept, const json_t *secrets, const json_t *triggers,
+                          struct dockerfile_plan *plan, struct error **err);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -55,7 +56,8 @@ static bool is_stage_name(const struct dockerfile *file, const char *name)
 static int find_image(const struct dockerfile_walk *walk, size_t place, const char *name,
                       size_t *number, struct error **err)
 {
-    size_t at, stages = walk->file->stage_count;
+    size_t at, stages = walk->whole->stage_count;
+    unsigned line = walk->trigger_line ? walk->trigger_line : walk->one->line;
     json_t *image;
     json_array_foreach (walk->images, at, image) {
         *number = stages + at;
@@ -68,17 +70,19 @@ static int find_image(const struct dockerfile_walk *walk, size_t place, const ch
                            "a build has at most %d stages and images for COPY --from together.",
                            DOCKERFILE_STAGES_MAX);
     json_array_append_new(walk->images,
-                          json_pack("{s:s, s:i, s:o}", "name", name, "line", (int)walk->one->line,
-                                    "place", dockerfile_place(walk->file, walk->one, place)));
+                          json_pack("{s:s, s:i, s:o}", "name", name, "line", (int)line, "place",
+                                    walk->trigger_line
+                                        ? json_incref(walk->place)
+                                        : dockerfile_place(walk->file, walk->one, place)));
     return 0;
 }
 
 static int find_stage(const struct dockerfile_walk *walk, size_t place, const char *name,
                       size_t *stage, struct error **err)
 {
-    if (dockerfile_stage_find(walk->file, name, walk->number, stage))
+    if (dockerfile_stage_find(walk->whole, name, walk->number, stage))
         return 0;
-    if (is_stage_name(walk->file, name))
+    if (is_stage_name(walk->whole, name))
         return walk_refuse(walk, place, err, "no stage %.64s precedes this one.", name);
     return find_image(walk, place, name, stage, err);
 }
@@ -182,13 +186,23 @@ static int read_owner(const struct dockerfile_walk *walk, const struct dockerfil
     return 0;
 }
 
-/* Return whether a flag without a value, or with true or false, is on. */
-static bool is_on(const struct dockerfile_walk *walk, const struct dockerfile_flag *flag,
-                  bool otherwise)
+/* Read a flag without a value, or with true or false. *is_on stays if the flag is not given. */
+static int read_switch(const struct dockerfile_walk *walk, const struct dockerfile_flag *flag,
+                       bool *is_on, struct error **err)
 {
-    autofree char *value =
-        xstrndup(walk->one->text + flag->value.at, flag->is_given ? flag->value.length : 0);
-    return flag->is_given ? !str_equal(value, "false") && !str_equal(value, "0") : otherwise;
+    static const char *const values[] = {"", "true", "1", "false", "0"};
+    autofree char *text = NULL;
+    if (!flag->is_given)
+        return 0;
+    if (dockerfile_walk_expand_known(walk, &flag->value, &text, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+        if (strcasecmp(text, values[i]) != 0)
+            continue;
+        *is_on = i < 3;
+        return 0;
+    }
+    return walk_refuse(walk, flag->at, err, "--%s takes true or false.", flag->name);
 }
 
 static int read_flags(const struct dockerfile_walk *walk, struct words *words, char **mode,
@@ -206,12 +220,15 @@ static int read_flags(const struct dockerfile_walk *walk, struct words *words, c
         [KEEP_GIT] = {.name = "keep-git-dir", .unless = "clone the repository with RUN."},
         [UNPACK] = {.name = "unpack", .unless = is_add ? NULL : "write ADD in place of COPY."},
     };
+    bool is_linked; /* without an effect here */
+    words->unpacks = is_add;
     if (dockerfile_walk_flags(walk, flags, err) < 0 ||
+        read_switch(walk, &flags[LINK], &is_linked, err) < 0 ||
+        read_switch(walk, &flags[PARENTS], &words->parents, err) < 0 ||
+        read_switch(walk, &flags[UNPACK], &words->unpacks, err) < 0 ||
         read_from(walk, &flags[FROM], words, err) < 0 || read_excludes(walk, words, err) < 0 ||
         read_owner(walk, &flags[CHOWN], words, err) < 0)
         return -1;
-    words->parents = is_on(walk, &flags[PARENTS], false);
-    words->unpacks = is_on(walk, &flags[UNPACK], is_add);
     if (flags[CHMOD].is_given &&
         (dockerfile_walk_expand_known(walk, &flags[CHMOD].value, mode, err) < 0 ||
          check_mode(walk, &flags[CHMOD], *mode, err) < 0))
@@ -236,8 +253,11 @@ static int read_array(const struct dockerfile_walk *walk, const json_t *array, s
     json_array_foreach ((json_t *)(uintptr_t)array, at, text) {
         if (at > SOURCES_MAX)
             return too_many(walk, walk->one->rest, err);
+        const struct dockerfile_apart apart = {walk->one->rest, json_string_value(text)};
         words->places[words->count] = walk->one->rest;
-        words->values[words->count++].text = xstrdup(json_string_value(text));
+        if (dockerfile_expand_text(walk->file, walk->one, &apart, &walk->scope,
+                                   &words->values[words->count++], err) < 0)
+            return -1;
     }
     return 0;
 }
@@ -415,6 +435,8 @@ static int add_steps(struct dockerfile_walk *walk, const struct words *words, st
         if (strlen(words->values[i].text) > DOCKERFILE_PATH_MAX || !*words->values[i].text)
             return walk_refuse(walk, words->places[i], err,
                                "a source is a path of at most %d bytes.", DOCKERFILE_PATH_MAX);
+        if (strchr(words->values[i].text, '\n'))
+            return walk_refuse(walk, words->places[i], err, "a source has no line break.");
         if (add_source(walk, words, i, err) < 0)
             return -1;
     }

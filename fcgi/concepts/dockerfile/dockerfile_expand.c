@@ -23,7 +23,7 @@ struct expansion {
     size_t end;
     size_t place; /* of its first byte in the instruction's text */
     size_t first;
-    bool in_heredoc; /* quotes are characters, and errors name its word */
+    bool is_apart;   /* it is not a part of the instruction: quotes are characters */
     bool in_pattern; /* escapes stay, for dockerfile_pattern.c */
     bool is_open;
     unsigned kept_words; /* how many words around this one the sandbox expands */
@@ -34,7 +34,7 @@ static int refuse(const struct expansion *expansion, size_t at, struct error **e
                   const char *message)
 {
     size_t place =
-        expansion->in_heredoc ? expansion->place : expansion->place + at - expansion->first;
+        expansion->is_apart ? expansion->place : expansion->place + at - expansion->first;
     return dockerfile_refuse(expansion->file, expansion->one, place, err, "%s", message);
 }
 
@@ -332,7 +332,7 @@ static int expand(struct expansion *expansion, size_t *at, char stop, unsigned d
 {
     while (*at < expansion->end && (!stop || expansion->text[*at] != stop)) {
         char c = expansion->text[*at];
-        bool is_quote = !expansion->in_heredoc && (c == '"' || c == '\'');
+        bool is_quote = !expansion->is_apart && (c == '"' || c == '\'');
         int result;
         if (is_quote)
             result = expand_quote(expansion, at, depth, err);
@@ -340,7 +340,7 @@ static int expand(struct expansion *expansion, size_t *at, char stop, unsigned d
             result = expand_variable(expansion, at, depth, err);
         else {
             bool escapes = c == expansion->file->escape && *at + 1 < expansion->end &&
-                           (!expansion->in_heredoc || expansion->text[*at + 1] == '$');
+                           (!expansion->is_apart || expansion->text[*at + 1] == '$');
             /* A pattern does not contain the backslash that escapes "}" or "/". */
             if (escapes && expansion->in_pattern && !strchr("}/", expansion->text[*at + 1]))
                 buffer_append_char(&expansion->out, '\\');
@@ -389,26 +389,39 @@ int dockerfile_expand(const struct dockerfile *file, const struct dockerfile_ins
     return result;
 }
 
-int dockerfile_expand_heredoc(const struct dockerfile *file,
-                              const struct dockerfile_instruction *one,
-                              const struct dockerfile_heredoc *heredoc,
-                              const struct dockerfile_scope *scope, char **text, struct error **err)
+int dockerfile_expand_text(const struct dockerfile *file, const struct dockerfile_instruction *one,
+                           const struct dockerfile_apart *apart,
+                           const struct dockerfile_scope *scope, struct dockerfile_value *value,
+                           struct error **err)
 {
     struct expansion expansion = {
         .file = file,
         .one = one,
         .scope = scope,
-        .text = heredoc->content,
-        .end = strlen(heredoc->content),
-        .place = heredoc->at,
-        .in_heredoc = true,
+        .text = apart->text,
+        .end = strlen(apart->text),
+        .place = apart->at,
+        .is_apart = true,
         .out = BUFFER_INIT(DOCKERFILE_MAX),
     };
     size_t at = expansion.first;
     int result = expand(&expansion, &at, '\0', 0, err);
-    *text = buffer_steal(&expansion.out);
-    close_text(*text);
-    if (result == 0 && expansion.is_open)
+    *value = (struct dockerfile_value){buffer_steal(&expansion.out), expansion.is_open};
+    if (!value->is_open)
+        close_text(value->text);
+    return result;
+}
+
+int dockerfile_expand_heredoc(const struct dockerfile *file,
+                              const struct dockerfile_instruction *one,
+                              const struct dockerfile_heredoc *heredoc,
+                              const struct dockerfile_scope *scope, char **text, struct error **err)
+{
+    const struct dockerfile_apart apart = {heredoc->at, heredoc->content};
+    struct dockerfile_value value;
+    int result = dockerfile_expand_text(file, one, &apart, scope, &value, err);
+    *text = value.text;
+    if (result == 0 && value.is_open)
         result = dockerfile_refuse(file, one, heredoc->at, err,
                                    "the here-document has a variable that the file does not set: "
                                    "set it with ARG or ENV, or write <<'%s' to keep dollar signs.",

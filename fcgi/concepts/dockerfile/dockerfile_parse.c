@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "dockerfile/dockerfile_text.h"
@@ -160,8 +161,9 @@ static char *heredoc_name(const char *word, size_t length, bool *tabs, bool *exp
     while (at < length && dockerfile_is_blank(word[at]))
         at++;
     char quote = word[at] == '"' || word[at] == '\'' ? word[at] : '\0';
-    *expands = !quote;
-    at += quote != '\0';
+    bool is_escaped = word[at] == '\\'; /* <<\EOF means the same as <<'EOF' */
+    *expands = !quote && !is_escaped;
+    at += quote || is_escaped;
     size_t end = at;
     while (end < length && (isalnum((unsigned char)word[end]) || strchr("_-.", word[end])))
         end++;
@@ -195,12 +197,19 @@ static int read_heredoc(struct parser *parser, const struct dockerfile_instructi
                              "the here-document has no line %s at its end.", heredoc->name);
 }
 
+/* An array of JSON has no here-documents; the command [ has. */
+static bool is_array(const char *text)
+{
+    json_auto_t *array = *text == '[' ? json_read(text, strlen(text), 0, NULL) : NULL;
+    return array != NULL;
+}
+
 static int read_heredocs(struct parser *parser, struct dockerfile_instruction *one,
                          struct error **err)
 {
     struct dockerfile_word word;
     size_t at = one->rest;
-    if (one->text[at] == '[')
+    if (is_array(one->text + at))
         return 0;
     while (dockerfile_word_next(parser->file, one, &at, &word)) {
         struct dockerfile_heredoc heredoc = {.at = word.at};
@@ -262,6 +271,28 @@ static int refuse_count(const struct parser *parser, const struct dockerfile_ins
                              what);
 }
 
+/* A trigger is one line. Otherwise the lines of its here-document would be instructions. */
+static int check_trigger(const struct parser *parser, const struct dockerfile_instruction *one,
+                         struct error **err)
+{
+    struct dockerfile_word word;
+    size_t length, at = one->rest;
+    if (!dockerfile_has_heredocs(dockerfile_kind_at(one->text + at, &length)))
+        return 0;
+    at += length + strspn(one->text + at + length, " \t");
+    if (is_array(one->text + at))
+        return 0;
+    while (dockerfile_word_next(parser->file, one, &at, &word)) {
+        bool tabs, expands;
+        autofree char *name = heredoc_name(one->text + word.at, word.length, &tabs, &expands);
+        if (name)
+            return dockerfile_refuse(parser->file, one, word.at, err,
+                                     "ONBUILD has no here-document: write the commands in one "
+                                     "instruction with &&, or copy a file.");
+    }
+    return 0;
+}
+
 static int read_instruction(struct parser *parser, const struct line *line, struct error **err)
 {
     struct dockerfile *file = parser->file;
@@ -279,6 +310,8 @@ static int read_instruction(struct parser *parser, const struct line *line, stru
     if (!one->text[one->rest])
         return dockerfile_refuse(file, one, strlen(one->text), err, "%s needs an argument.",
                                  dockerfile_kind_name(one->kind));
+    if (one->kind == DOCKERFILE_ONBUILD)
+        return check_trigger(parser, one, err);
     return dockerfile_has_heredocs(one->kind) ? read_heredocs(parser, one, err) : 0;
 }
 

@@ -271,10 +271,16 @@ static json_t *proxies_of(const json_t *args)
     return values;
 }
 
+int dockerfile_walk_instruction(struct dockerfile_walk *walk, struct error **err)
+{
+    return check_flags(walk, err) < 0 ? -1 : walk_one(walk, err);
+}
+
 /* Walk through a stage, after the stage that it begins with. *base: the caller's. */
 static int walk_stage(struct dockerfile_walk *walk, size_t number, char **base, struct error **err)
 {
     const struct dockerfile_stage *stage = &walk->file->stages[number];
+    json_auto_t *triggers = NULL;
     size_t parent = NO_STAGE;
     walk->one = &walk->file->instructions[stage->first];
     if (read_base(walk, number, base, &parent, err) < 0)
@@ -285,21 +291,22 @@ static int walk_stage(struct dockerfile_walk *walk, size_t number, char **base, 
         if (walk_stage(walk, parent, base, err) < 0)
             return -1;
         walk->one = &walk->file->instructions[stage->first];
-        if (json_object_get(walk->config, DOCKERFILE_TRIGGERS))
-            return walk_refuse(walk, walk->one->rest, err,
-                               "this stage has ONBUILD, which holds for other Dockerfiles: move it "
-                               "behind the last FROM.");
+        triggers = json_incref(json_object_get(walk->config, DOCKERFILE_TRIGGERS));
+        json_object_del(walk->config, DOCKERFILE_TRIGGERS);
     }
     /* A stage has the ARG of the stage that it begins with. */
     if (parent == NO_STAGE) {
         walk->scope.args = proxies_of(walk->build->args);
         walk->place = dockerfile_place(walk->file, walk->one, walk->one->rest);
+        triggers = json_incref(json_object_get(walk->build->triggers, *base));
     }
     walk->has_command = false;
     walk->number = number;
+    if (dockerfile_walk_triggers(walk, triggers, parent == NO_STAGE, err) < 0)
+        return -1;
     for (size_t i = 1; i < stage->count; i++) {
         walk->one = &walk->file->instructions[stage->first + i];
-        if (check_flags(walk, err) < 0 || walk_one(walk, err) < 0)
+        if (dockerfile_walk_instruction(walk, err) < 0)
             return -1;
     }
     return 0;
@@ -328,6 +335,7 @@ static int plan_stage(const struct dockerfile *file, const struct dockerfile_bui
 {
     struct dockerfile_walk walk = {
         .file = file,
+        .whole = file,
         .build = build,
         .scope = {json_object(), NULL, false, shared->expanded},
         .globals = shared->globals,
@@ -486,6 +494,10 @@ static int plan_target(const struct dockerfile *file, const struct dockerfile_bu
     int result = plan_stages(file, build, target, shared, parts, copied, err);
     if (result == 0)
         result = join(file, target, parts, shared->images, copied, plan, err);
+    plan->unused = json_array();
+    for (size_t i = 0; i < target && result == 0; i++)
+        if (!parts[i].is_wanted)
+            json_array_append_new(plan->unused, json_string(parts[i].base));
     for (size_t i = 0; i < file->stage_count; i++) {
         free(parts[i].base);
         json_decref(parts[i].place);
@@ -510,29 +522,41 @@ int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build
                                "The Dockerfile has no stage %.64s.", build->target);
     if (plan_target(file, build, target, &shared, plan, err) < 0)
         return -1;
-    plan->build = json_pack(
-        "{s:O*, s:s*, s:s*, s:O*}", "args", build->args, "context", build->context, "machine",
-        build->machine, "line",
-        json_array_get(json_array_get(plan->places, json_array_size(plan->places) - 1), 0));
+    plan->build = json_pack("{s:s, s:O*, s:s*, s:s*, s:s*, s:O}", "dockerfile", file->source,
+                            "args", build->args, "target", build->target, "context", build->context,
+                            "machine", build->machine, "base",
+                            json_array_get(plan->bases, json_array_size(plan->bases) - 1));
     return 0;
 }
 
-unsigned dockerfile_build_read(const json_t *kept, const json_t *secrets,
-                               struct dockerfile_build *build)
+int dockerfile_plan_again(const json_t *kept, const json_t *secrets, const json_t *triggers,
+                          struct dockerfile_plan *plan, struct error **err)
 {
-    *build = (struct dockerfile_build){
+    const struct dockerfile_build build = {
         .args = json_object_get(kept, "args"),
         .secrets = secrets,
+        .target = json_string_value(json_object_get(kept, "target")),
         .context = json_string_value(json_object_get(kept, "context")),
         .machine = json_string_value(json_object_get(kept, "machine")),
+        .triggers = triggers,
     };
-    return (unsigned)json_integer_value(json_object_get(kept, "line"));
+    const json_t *text = json_object_get(kept, "dockerfile");
+    dockerfile_auto *file = NULL;
+    *plan = (struct dockerfile_plan){.bases = NULL};
+    if (!text)
+        return error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_FIELD,
+                               "The build is of an older version of the service, which did not "
+                               "keep its Dockerfile. Build a new version.");
+    return dockerfile_parse(json_string_value(text), json_string_length(text), &file, err) < 0
+               ? -1
+               : dockerfile_plan(file, &build, plan, err);
 }
 
 void dockerfile_plan_deinit(struct dockerfile_plan *plan)
 {
     json_decref(plan->bases);
     json_decref(plan->places);
+    json_decref(plan->unused);
     json_decref(plan->steps);
     json_decref(plan->config);
     json_decref(plan->build);

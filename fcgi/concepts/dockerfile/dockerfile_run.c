@@ -328,7 +328,7 @@ static int read_flags(const struct dockerfile_walk *walk, const struct mounts *m
                    !str_equal(flag, "--security=sandbox"))
             return walk_refuse(walk, word.at, err,
                                "RUN %.64s is not supported: a build has the network and the rights "
-                               "of its sandbox.",
+                               "of its sandbox. Remove the flag.",
                                flag);
     }
     return 0;

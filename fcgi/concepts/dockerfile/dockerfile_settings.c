@@ -222,6 +222,17 @@ int dockerfile_walk_command(struct dockerfile_walk *walk, struct error **err)
     return 0;
 }
 
+/* Return whether a text is a duration of zero, which means the default. */
+static bool is_no_time(const char *text)
+{
+    static const char *const units[] = {"", "ms", "s", "m", "h"};
+    size_t zeros = text ? strspn(text, "0") : 0;
+    for (size_t i = 0; zeros && i < ARRAY_SIZE(units); i++)
+        if (str_equal(text + zeros, units[i]))
+            return true;
+    return false;
+}
+
 /* Read a flag into a member of the configuration; 0: the default. */
 static int read_duration(struct dockerfile_walk *walk, const struct dockerfile_flag *flag,
                          const char *member, struct error **err)
@@ -231,7 +242,9 @@ static int read_duration(struct dockerfile_walk *walk, const struct dockerfile_f
     if (flag->is_given && dockerfile_walk_expand_known(walk, &flag->value, &text, err) < 0)
         return -1;
     size_t length = text ? strlen(text) : 0;
-    if (length > 2 && str_equal(text + length - 2, "ms")) {
+    if (is_no_time(text))
+        seconds = 0;
+    else if (length > 2 && str_equal(text + length - 2, "ms")) {
         text[length - 2] = '\0';
         if (str_parse_u64(text, 0, UINT32_MAX, &ms) < 0)
             length = 0;
@@ -300,6 +313,26 @@ static const char *ports_end(const char *text)
     }
 }
 
+/* Add the ports of a word. The value of a variable may have several. */
+static int add_ports(const struct dockerfile_walk *walk, size_t at, char *text, json_t *ports,
+                     struct error **err)
+{
+    char *save = NULL;
+    for (char *c = text; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    for (char *one = strtok_r(text, " \t", &save); one; one = strtok_r(NULL, " \t", &save)) {
+        const char *end = ports_end(one);
+        if (!end || (*end && !str_equal(end, "/tcp") && !str_equal(end, "/udp") &&
+                     !str_equal(end, "/sctp")))
+            return walk_refuse(walk, at, err,
+                               "write a port or a range, such as 80, 53/udp or 8000-8010.");
+        if (json_array_size(ports) == PORTS_MAX)
+            return walk_refuse(walk, at, err, "EXPOSE takes at most %d ports.", PORTS_MAX);
+        json_array_append_new(ports, *end ? json_string(one) : json_sprintf("%s/tcp", one));
+    }
+    return 0;
+}
+
 int dockerfile_walk_expose(struct dockerfile_walk *walk, struct error **err)
 {
     json_t *ports = json_object_get(walk->config, "exposed_ports");
@@ -311,18 +344,9 @@ int dockerfile_walk_expose(struct dockerfile_walk *walk, struct error **err)
     }
     while (dockerfile_word_next(walk->file, walk->one, &at, &word)) {
         autofree char *text = NULL;
-        if (dockerfile_walk_expand_known(walk, &word, &text, err) < 0)
+        if (dockerfile_walk_expand_known(walk, &word, &text, err) < 0 ||
+            add_ports(walk, word.at, text, ports, err) < 0)
             return -1;
-        for (char *c = text; *c; c++)
-            *c = (char)tolower((unsigned char)*c);
-        const char *end = ports_end(text);
-        if (!end || (*end && !str_equal(end, "/tcp") && !str_equal(end, "/udp") &&
-                     !str_equal(end, "/sctp")))
-            return walk_refuse(walk, word.at, err,
-                               "write a port or a range, such as 80, 53/udp or 8000-8010.");
-        if (json_array_size(ports) == PORTS_MAX)
-            return walk_refuse(walk, word.at, err, "EXPOSE takes at most %d ports.", PORTS_MAX);
-        json_array_append_new(ports, *end ? json_string(text) : json_sprintf("%s/tcp", text));
     }
     return 0;
 }
@@ -344,6 +368,26 @@ static int add_volume(struct dockerfile_walk *walk, size_t at, const char *path,
     return 0;
 }
 
+/* Expand the variables of the exec form, in place. */
+static int expand_paths(const struct dockerfile_walk *walk, json_t *paths, struct error **err)
+{
+    size_t at;
+    json_t *path;
+    json_array_foreach (paths, at, path) {
+        const struct dockerfile_apart apart = {walk->one->rest, json_string_value(path)};
+        struct dockerfile_value value;
+        int result =
+            dockerfile_expand_text(walk->file, walk->one, &apart, &walk->scope, &value, err);
+        autofree char *text = value.text;
+        if (result < 0)
+            return -1;
+        if (value.is_open)
+            return walk_refuse(walk, walk->one->rest, err, WALK_UNKNOWN);
+        json_array_set_new(paths, at, json_string(text));
+    }
+    return 0;
+}
+
 /* A sandbox keeps its whole disk. So a volume is a folder, which must exist. */
 int dockerfile_walk_volume(struct dockerfile_walk *walk, struct error **err)
 {
@@ -356,6 +400,8 @@ int dockerfile_walk_volume(struct dockerfile_walk *walk, struct error **err)
     bool is_array = paths != NULL;
     if (!is_array)
         paths = json_array();
+    else if (expand_paths(walk, paths, err) < 0)
+        return -1;
     while (!is_array && dockerfile_word_next(walk->file, walk->one, &at, &word)) {
         autofree char *text = NULL;
         if (dockerfile_walk_expand_known(walk, &word, &text, err) < 0)

@@ -59,6 +59,17 @@ int dockerfile_expand(const struct dockerfile *file, const struct dockerfile_ins
                       const struct dockerfile_word *word, const struct dockerfile_scope *scope,
                       struct dockerfile_value *value, struct error **err);
 
+/* A text that belongs to a place of an instruction: a here-document, or a string of an array. */
+struct dockerfile_apart {
+    size_t at;
+    const char *text;
+};
+/* Expand the variables of such a text; its quotes stay. The caller frees value->text. */
+int dockerfile_expand_text(const struct dockerfile *file, const struct dockerfile_instruction *one,
+                           const struct dockerfile_apart *apart,
+                           const struct dockerfile_scope *scope, struct dockerfile_value *value,
+                           struct error **err);
+
 /* Expand the variables of a here-document; its quotes stay. All must be known. *text: the
  * caller's. */
 int dockerfile_expand_heredoc(const struct dockerfile *file,

@@ -73,64 +73,46 @@ static void put_place(const json_t *triggers, unsigned line, struct error *error
     error->message = message;
 }
 
-/* An argument without an ARG in the triggers is for the other instructions. */
-static json_t *arguments_of(const struct dockerfile *file, const json_t *args)
+static int walk_all(struct dockerfile_walk *walk, const struct dockerfile *file, struct error **err)
 {
-    json_t *own = json_object();
-    const char *name;
-    json_t *value;
-    json_object_foreach ((json_t *)(uintptr_t)args, name, value) {
-        if (dockerfile_declares(file, name))
-            json_object_set(own, name, value);
-    }
-    return own;
-}
-
-static int plan_file(const struct dockerfile *file, const struct dockerfile_build *build,
-                     struct dockerfile_plan *plan, struct error **err)
-{
-    json_auto_t *args = arguments_of(file, build->args);
-    struct dockerfile_build own = *build;
-    own.args = args;
-    own.target = NULL;
+    walk->file = file;
     for (size_t i = 1; i < file->instruction_count; i++) {
-        const struct dockerfile_instruction *one = &file->instructions[i];
-        if (one->kind == DOCKERFILE_FROM || one->kind == DOCKERFILE_ONBUILD)
-            return dockerfile_refuse(file, one, 0, err, "ONBUILD cannot have %s.",
-                                     dockerfile_kind_name(one->kind));
+        walk->one = &file->instructions[i];
+        if (walk->one->kind == DOCKERFILE_FROM || walk->one->kind == DOCKERFILE_ONBUILD)
+            return walk_refuse(walk, 0, err, "ONBUILD cannot have %s.",
+                               dockerfile_kind_name(walk->one->kind));
+        if (dockerfile_walk_instruction(walk, err) < 0)
+            return -1;
     }
-    if (dockerfile_plan(file, &own, plan, err) < 0)
-        return -1;
-    if (json_array_size(plan->bases) > 1)
-        return dockerfile_refuse(file, &file->instructions[file->instruction_count - 1], 0, err,
-                                 "ONBUILD cannot copy from a stage or an image.");
     return 0;
 }
 
-int dockerfile_plan_triggers(const json_t *triggers, const struct dockerfile_build *build,
-                             unsigned line, struct dockerfile_plan *plan, struct error **err)
+int dockerfile_walk_triggers(struct dockerfile_walk *walk, const json_t *triggers, bool is_base,
+                             struct error **err)
 {
-    autofree char *text = text_of(triggers);
+    const struct dockerfile_instruction *from = walk->one;
+    size_t before = json_array_size(walk->steps);
     dockerfile_auto *file = NULL;
-    size_t at;
-    json_t *step;
-    *plan = (struct dockerfile_plan){.bases = NULL};
+    if (!json_array_size(triggers))
+        return 0;
+    autofree char *text = text_of(triggers);
     if (!text)
-        return error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_FIELD,
-                               "Line %u: the ONBUILD instructions of the base have more than %d "
-                               "bytes.",
-                               line, DOCKERFILE_MAX);
-    if (dockerfile_parse(text, strlen(text), &file, err) < 0 ||
-        plan_file(file, build, plan, err) < 0) {
-        put_place(triggers, line, *err);
-        return -1;
-    }
+        return walk_refuse(walk, from->rest, err,
+                           "the ONBUILD instructions of the base have more than %d bytes.",
+                           DOCKERFILE_MAX);
+    walk->trigger_line = from->line;
+    int result = dockerfile_parse(text, strlen(text), &file, err);
+    if (result == 0)
+        result = walk_all(walk, file, err);
+    if (result < 0)
+        put_place(triggers, from->line, *err);
+    walk->file = walk->whole;
+    walk->one = from;
     /* A build from this base and one from a base without ONBUILD never have equal steps. */
-    if (!json_array_size(plan->steps))
-        json_array_append_new(plan->steps, json_pack("{s:s, s:{}}", "type", "env", "envs"));
-    json_array_foreach (plan->steps, at, step) {
-        json_object_set_new(step, "line", json_integer(line));
-        json_object_set_new(step, DOCKERFILE_TRIGGERS, json_true());
-    }
-    return 0;
+    if (result == 0 && is_base && json_array_size(walk->steps) == before)
+        result = dockerfile_walk_add(walk, json_pack("{s:s, s:{}}", "type", "env", "envs"), err);
+    for (size_t i = before; is_base && i < json_array_size(walk->steps); i++)
+        json_object_set_new(json_array_get(walk->steps, i), DOCKERFILE_TRIGGERS, json_true());
+    walk->trigger_line = 0;
+    return result;
 }

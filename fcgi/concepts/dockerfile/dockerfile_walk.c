@@ -11,7 +11,8 @@
 
 int dockerfile_walk_add(struct dockerfile_walk *walk, json_t *step, struct error **err)
 {
-    json_object_set_new(step, "line", json_integer(walk->one->line));
+    json_object_set_new(step, "line",
+                        json_integer(walk->trigger_line ? walk->trigger_line : walk->one->line));
     json_array_append_new(walk->steps, step);
     walk->bytes += json_dumpb(step, NULL, 0, JSON_COMPACT);
     if (json_array_size(walk->steps) > DOCKERFILE_STEPS_MAX)
@@ -40,9 +41,7 @@ int dockerfile_walk_expand_known(const struct dockerfile_walk *walk,
     int result = dockerfile_walk_expand(walk, word, &value, err);
     *text = value.text;
     if (result == 0 && value.is_open)
-        return walk_refuse(
-            walk, word->at, err,
-            "this has a variable that the file does not set: set it with ARG or ENV first.");
+        return walk_refuse(walk, word->at, err, WALK_UNKNOWN);
     return result;
 }
 
@@ -151,6 +150,10 @@ int dockerfile_walk_pairs(const struct dockerfile_walk *walk, bool old_form,
     bool is_first = true;
     while (dockerfile_word_next(walk->file, walk->one, &at, &word)) {
         size_t length = name_length(walk, &word);
+        if (!length && memchr(text + word.at, '=', word.length) &&
+            walk->one->kind != DOCKERFILE_LABEL)
+            return walk_refuse(walk, word.at, err,
+                               "write NAME=VALUE; the name has no quotes and no variables.");
         if (!length && is_first && old_form)
             return take_old_form(walk, &word, take, context, err);
         if (!length)

@@ -5,7 +5,9 @@
 #include "dockerfile/dockerfile_text.h"
 
 struct dockerfile_walk {
-    const struct dockerfile *file;
+    const struct dockerfile *file;  /* that has the present instruction */
+    const struct dockerfile *whole; /* that has the stages: the same, or the file is of triggers */
+    unsigned trigger_line;          /* of the FROM whose triggers run; 0: none run */
     const struct dockerfile_build *build;
     const struct dockerfile_instruction *one; /* the present instruction */
     struct dockerfile_scope scope;
@@ -25,6 +27,9 @@ struct dockerfile_walk {
 /* Refuse the place in the present instruction. Returns -1. */
 #define walk_refuse(walk, at, err, ...) \
     dockerfile_refuse((walk)->file, (walk)->one, at, err, __VA_ARGS__)
+
+/* The refusal of a variable without a value. */
+#define WALK_UNKNOWN "this has a variable that the file does not set: set it with ARG or ENV first."
 
 /* Add a step; takes the reference. */
 int dockerfile_walk_add(struct dockerfile_walk *walk, json_t *step, struct error **err);
@@ -76,6 +81,14 @@ struct dockerfile_bind {
 /* Add the step that copies the files of a mount. */
 int dockerfile_walk_bind(struct dockerfile_walk *walk, const struct dockerfile_bind *bind,
                          struct error **err);
+
+/* Execute the present instruction. */
+int dockerfile_walk_instruction(struct dockerfile_walk *walk, struct error **err);
+
+/* Execute the instructions of ONBUILD at the present FROM. is_base: they are those of a base, and
+ * not of a stage of this file. */
+int dockerfile_walk_triggers(struct dockerfile_walk *walk, const json_t *triggers, bool is_base,
+                             struct error **err);
 
 /* Execute an instruction (dockerfile_run.c, dockerfile_copy.c, dockerfile_settings.c,
  * dockerfile_trigger.c). */

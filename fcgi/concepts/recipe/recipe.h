@@ -53,6 +53,10 @@
 #define RECIPE_SECRETS      "secrets" /* member of the recipe: values of secrets by their ids */
 #define RECIPE_CONFIG       "config"  /* member of the recipe of a Dockerfile */
 #define RECIPE_BUILD        "build"   /* likewise: plan->build, for ONBUILD of the base */
+/* Members of RECIPE_BUILD: the names in the Dockerfile that mean the template with which the
+ * sandbox begins, and those of unused stages that mean other ones. */
+#define RECIPE_TEMPLATES       "templates"
+#define RECIPE_OTHER_TEMPLATES "other_templates"
 
 enum recipe_state {
     RECIPE_WAITING,
@@ -95,12 +99,15 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *   copy, workdir: "open": the paths name variables (recipe_expand.h)
  *   user: "number" of a user without a name, who is added; "group": instead of the user's own ones
  *
- * The steps of the base's ONBUILD are added when its root is there (recipe_trigger.c).
+ * When the root of a base is there, the Dockerfile is planned once more with the base's ONBUILD
+ * (recipe_trigger.c).
  *
  * A Dockerfile of several stages has one sandbox, whose root changes. First the images of all
- * stages are fetched, each into its own folder. A step of type "stage" exchanges the root for the
- * image of its "number". A step of type "save" packs the "sources". A later step of type
- * "copy_stage" copies them. It is like copy, and has the number of the "stage" instead of "files".
+ * stages are fetched, each into its own folder. If the sandbox begins with a template, a step of
+ * type "template" copies its root into the folders of the "numbers". A step of type "stage"
+ * exchanges the root for the folder of its "number", if this folder exists. A step of type "save"
+ * packs the "sources". A later step of type "copy_stage" copies them. It is like copy, and has the
+ * number of the "stage" instead of "files".
  */
 void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan,
                            const json_t *secrets);

@@ -168,19 +168,16 @@ static bool has_login(const json_t *recipe)
     return false;
 }
 
-/* Return the bytes of a recipe without the digests of layers, which the service has added. */
+/* Return the bytes of a recipe without the digests of layers and ONBUILD of bases, which the
+ * service has added. */
 static size_t size_of(const json_t *recipe)
 {
-    json_auto_t *steps = json_array();
-    json_auto_t *rest = json_copy((json_t *)(uintptr_t)recipe);
+    json_auto_t *rest = json_deep_copy(recipe);
     size_t at;
     json_t *step;
-    json_array_foreach (json_object_get(recipe, "steps"), at, step) {
-        json_t *own = json_copy(step);
-        json_object_del(own, RECIPE_LAYERS);
-        json_array_append_new(steps, own);
-    }
-    json_object_set(rest, "steps", steps);
+    recipe_triggers_drop(rest);
+    json_array_foreach (json_object_get(rest, "steps"), at, step)
+        json_object_del(step, RECIPE_LAYERS);
     return json_dumpb(rest, NULL, 0, JSON_COMPACT);
 }
 

@@ -18,9 +18,11 @@
 
 /* Arguments: a file for the order, a folder for the tree. */
 static const char fetch_script[] =
-    "[ -x " PROGRAMS "/fetch-image ] || { echo 'The template of builders cannot fetch images:"
-    " build it again with sandlot-build-template.'; exit 1; }; exec " PROGRAMS
-    "/fetch-image \"$1\" \"$2\"";
+    "[ -x " PROGRAMS "/fetch-image ] || { echo 'The template with which the sandbox of the build"
+    " begins cannot fetch images. If it is the template of builders, the operator builds it again"
+    " with sandlot-build-template; otherwise begin all stages with it, or all with images.'; exit "
+    "1;"
+    " }; exec " PROGRAMS "/fetch-image \"$1\" \"$2\"";
 static const char enter_script[] = "[ ! -d " RECIPE_FETCH_DIR "/root ] || exec " PROGRAMS
                                    "/change-root " RECIPE_FETCH_DIR " " RECIPE_WORK_DIR;
 

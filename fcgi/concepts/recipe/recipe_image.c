@@ -54,18 +54,52 @@ int recipe_image_add(const struct settings *settings, const struct recipe_image 
     return 0;
 }
 
-int recipe_image_add_stages(const struct settings *settings, const struct recipe_image images[],
-                            size_t count, const json_t *recipe, json_t **whole, struct error **err)
+/* Each stage begins with a tree of its own. The root of the sandbox is that of the first one. */
+static json_t *copy_of_template(const struct recipe_image bases[], size_t count)
+{
+    json_t *numbers = json_array();
+    const char *name = NULL;
+    for (size_t i = 1; i < count; i++) {
+        if (!bases[i].is_template)
+            continue;
+        name = bases[i].name;
+        json_array_append_new(numbers, json_integer((json_int_t)i));
+    }
+    if (name)
+        return json_pack("{s:s, s:s, s:o}", "type", RECIPE_TEMPLATE_STEP, "path", name, "numbers",
+                         numbers);
+    json_decref(numbers);
+    return NULL;
+}
+
+static int add_stages(const struct settings *settings, const struct recipe_image bases[],
+                      size_t count, const json_t *recipe, json_t **whole, struct error **err)
 {
     json_auto_t *steps = json_array();
     json_t *step;
     for (size_t i = 0; i < count; i++) {
-        if (find_step(settings, &images[i], &step, err) < 0)
+        if (bases[i].is_template)
+            continue;
+        if (find_step(settings, &bases[i], &step, err) < 0)
             return -1;
         json_object_set_new(step, "stage", json_integer((json_int_t)i));
         json_array_append_new(steps, step);
     }
+    step = copy_of_template(bases, count);
+    if (step)
+        json_array_append_new(steps, step);
     *whole = with_steps(recipe, json_incref(steps));
+    return 0;
+}
+
+int recipe_image_add_bases(const struct settings *settings, const struct recipe_image bases[],
+                           size_t count, const json_t *recipe, json_t **whole, struct error **err)
+{
+    if (count > 1)
+        return add_stages(settings, bases, count, recipe, whole, err);
+    if (!bases->is_template)
+        return recipe_image_add(settings, bases, recipe, whole, err);
+    *whole = json_incref((json_t *)(uintptr_t)recipe);
     return 0;
 }
 

@@ -15,13 +15,16 @@
 #define IMAGE_TIME_MAX_S      2400 /* to fetch and unpack */
 #define REGISTRY_USER_MAX     256
 #define REGISTRY_PASSWORD_MAX 4096
-#define RECIPE_IMAGE_STEP     "image"  /* type of the step */
+#define RECIPE_IMAGE_STEP     "image"    /* type of the step */
+#define RECIPE_TEMPLATE_STEP  "template" /* type of the step that copies the sandbox's root */
 #define RECIPE_LAYERS         "layers" /* its member: a digest for each layer and those below it */
 #define IMAGE_LAYERS_MAX      200
 
-/* The name of an image, and the login at its registry; NULL: no login. Borrowed. */
+/* The name of an image, and the login at its registry; NULL: no login. Borrowed. In a build of
+ * several stages it may be the template with which the sandbox begins. */
 struct recipe_image {
     const char *name, *user, *password;
+    bool is_template;
 };
 
 /* Copy a checked recipe, and put the step that fetches the image in front. *whole: a new reference.
@@ -29,9 +32,11 @@ struct recipe_image {
 int recipe_image_add(const struct settings *settings, const struct recipe_image *image,
                      const json_t *recipe, json_t **whole, struct error **err);
 
-/* Put the steps that fetch the images of several stages in front, in the order of the stages. */
-int recipe_image_add_stages(const struct settings *settings, const struct recipe_image images[],
-                            size_t count, const json_t *recipe, json_t **whole, struct error **err);
+/* Put the steps in front that make the roots of the bases of a Dockerfile, in the order of the
+ * stages: they fetch images, and copy the template for stages behind the first one. A single
+ * template needs no step. */
+int recipe_image_add_bases(const struct settings *settings, const struct recipe_image bases[],
+                           size_t count, const json_t *recipe, json_t **whole, struct error **err);
 
 /* Return the image's configuration from the defaults of a template (TEMPLATE_DEFAULTS_FILE). It has
  * known members of the right types only, because the owner of a sandbox may write this file. A new

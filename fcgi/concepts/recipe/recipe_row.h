@@ -82,8 +82,8 @@ int recipe_row_started(struct db *db, const struct recipe_row *row, const char *
  * failed. No effect when the lease is lost. */
 int recipe_row_done(struct db *db, const struct recipe_row *row, const char *lease_owner,
                     bool keeps, struct error **err);
-/* Remove the additions of ONBUILD from a recipe (recipe_trigger.c). Another build has other
- * steps if a base has changed. */
+/* Restore the steps of a recipe without ONBUILD of bases (recipe_trigger.c). Another build has
+ * other steps if a base has changed. */
 void recipe_triggers_drop(json_t *recipe);
 /* Return whether an opened recipe may be kept after a failed build. */
 bool recipe_may_be_kept(const json_t *whole);

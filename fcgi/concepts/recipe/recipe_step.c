@@ -124,15 +124,27 @@ static const char stage_script[] =
     "f=$1; [ -d $f/root ] || exit 0\n"
     "b=$f/busybox; for p in /usr/lib/sandlot/busybox /bin/busybox; do\n"
     "  [ -x $b ] || [ ! -x $p ] || $p cp $p $b || exit 1; done\n"
+    "[ -x $b ] || { echo 'The template has no static busybox, which stages need.' >&2; exit 1; }\n"
     "$b mkdir -p $f/old && $b mv " WORK_DIR " $f/work || exit 1\n"
-    "for n in /* /.[!.]*; do case $n in /proc|/sys|/dev|" IMAGE_DIR "*) continue;; esac\n"
-    "  [ -e $n ] || [ -L $n ] || continue; $b mv $n $f/old/ || exit 1; done\n"
-    "for n in $f/root/* $f/root/.[!.]*; do case ${n##*/} in proc|sys|dev) continue;; esac\n"
-    "  [ -e $n ] || [ -L $n ] || continue; $b mv $n / || exit 1; done\n"
-    "$b chmod $($b stat -c %a $f/root) / && $b mkdir -p " WORK_PARENT " && $b mv $f/work " WORK_DIR
-    " &&\n"
+    "for n in /* /.[!.]* /..?*; do case $n in /proc|/sys|/dev|" IMAGE_DIR "*) continue;; esac\n"
+    "  [ -e \"$n\" ] || [ -L \"$n\" ] || continue; $b mv \"$n\" $f/old/ || exit 1; done\n"
+    "for n in $f/root/* $f/root/.[!.]* $f/root/..?*; do\n"
+    "  case ${n##*/} in proc|sys|dev) continue;; esac\n"
+    "  [ -e \"$n\" ] || [ -L \"$n\" ] || continue; $b mv \"$n\" / || exit 1; done\n"
+    "$b chmod $($b stat -c %a $f/root) / && $b mkdir -p " WORK_PARENT " && $b rm -rf " WORK_DIR
+    " &&\n  $b mv $f/work " WORK_DIR " &&\n"
     "  $b mv $f/root $f/rest && $b sync || exit 1\n"
     "$b setsid $b rm -rf $f >/dev/null 2>&1 </dev/null &\n";
+/* Arguments: the folders of stages that begin with the template. Copy the root for each, before any
+ * step changes it. A service of the template may delete files meanwhile. */
+static const char template_script[] = TOOLS
+    "set -e; umask 022; folders=$*; set --\n"
+    "for n in /* /.[!.]* /..?*; do case $n in /proc|/sys|/dev|" IMAGE_DIR "*) continue;; esac\n"
+    "  [ ! -e \"$n\" ] && [ ! -L \"$n\" ] || set -- \"$@\" \"$n\"; done\n"
+    "begin() { rm -rf $f; mkdir -m 0700 $f; mkdir -m $(stat -c %a /) $f/root; }\n"
+    "for f in $folders; do begin; i=0\n"
+    "  until cp -a \"$@\" $f/root/; do i=$((i + 1)); [ $i -lt 3 ] || exit 1; begin; done; done\n";
+
 /* --- steps --- */
 
 const json_t *recipe_step_at(const struct recipe_place *place, unsigned step)
@@ -361,6 +373,21 @@ static int enter_stage(struct recipe_place *place, const json_t *one, enum recip
                              NULL, err);
 }
 
+static int copy_template(struct recipe_place *place, unsigned step, const json_t *one,
+                         struct error **err)
+{
+    json_t *args = json_pack("[s, s]", template_script, "sh");
+    size_t at;
+    json_t *number;
+    json_array_foreach (json_object_get(one, "numbers"), at, number) {
+        char folder[RECIPE_FETCH_FOLDER_SIZE];
+        json_auto_t *stage = json_pack("{s:O}", "number", number);
+        recipe_fetch_folder(stage, "number", folder);
+        json_array_append_new(args, json_string(folder));
+    }
+    return recipe_step_start(place, step, NULL, args, err);
+}
+
 static int fetch_image(struct recipe_place *place, unsigned step, const json_t *one,
                        struct error **err)
 {
@@ -406,6 +433,8 @@ static int begin_step(struct recipe_place *place, unsigned step, const struct re
         return recipe_copy_stage(place, step, as, one, err);
     if (str_equal(type, "save"))
         return recipe_copy_save(place, step, one, err);
+    if (str_equal(type, RECIPE_TEMPLATE_STEP))
+        return copy_template(place, step, one, err);
     if (str_equal(type, "stage"))
         return enter_stage(place, one, begun, err);
     if (recipe_step_is_image(place, step))

@@ -230,17 +230,25 @@ static int find_builder(struct api *api, struct template_version *base, struct e
                      name);
 }
 
+static int add_bases(struct api *api, const struct template_origin *origin, const json_t *recipe,
+                     struct template_order *order, struct error **err)
+{
+    return origin->stages
+               ? recipe_image_add_bases(api->settings, origin->stages, origin->stage_count, recipe,
+                                        &order->recipe, err)
+               : recipe_image_add(api->settings, &origin->image, recipe, &order->recipe, err);
+}
+
+/* Several stages may begin with one template and with images. */
 static int order_image(struct api *api, const struct template_origin *origin, const json_t *recipe,
                        struct template_order *order, struct error **err)
 {
-    int result = origin->stages
-                     ? recipe_image_add_stages(api->settings, origin->stages, origin->stage_count,
-                                               recipe, &order->recipe, err)
-                     : recipe_image_add(api->settings, &origin->image, recipe, &order->recipe, err);
-    if (result == 0 && find_builder(api, &order->base, err) == 0) {
-        order->image = origin->image.name;
+    order->image = origin->image.name;
+    if (add_bases(api, origin, recipe, order, err) == 0 &&
+        (origin->template ? template_resolve(api->worker.db, api->access.team->id, origin->template,
+                                             origin->field, &order->base, err)
+                          : find_builder(api, &order->base, err)) == 0)
         return 0;
-    }
     if ((*err)->code == ERR_INVALID_REQUEST || (*err)->code == ERR_NOT_SERVED) {
         free((*err)->field);
         (*err)->field = xstrdup(origin->field);
@@ -277,8 +285,8 @@ int template_builds_order(struct api *api, const struct template_origin *origin,
     if (template)
         found.template = template;
     if (recipe_check(api->worker.db, api->access.team->id, recipe, err) < 0 ||
-        (found.template ? order_template(api, &found, recipe, order, err)
-                        : order_image(api, origin, recipe, order, err)) < 0)
+        (found.template && !found.stages ? order_template(api, &found, recipe, order, err)
+                                         : order_image(api, origin, recipe, order, err)) < 0)
         return -1;
     return network_input_read(api, NULL, NULL, &order->network, err);
 }
@@ -333,6 +341,8 @@ static int order_dockerfile(struct api *api, const json_t *body, json_t *recipe,
         result = template_builds_order(api, &origin, recipe, order, err);
     if (result < 0)
         template_dockerfile_locate(&plan, *err);
+    else
+        result = template_dockerfile_note(api, &plan, &origin, order, err);
     /* The version names its image. */
     if (order->image)
         order->image = order->image_name = xstrdup(order->image);
@@ -417,6 +427,14 @@ static int check_files(struct api *api, const json_t *recipe, struct error **err
     return 0;
 }
 
+/* Return whether the sandbox of a Dockerfile's build began with a template and not with the
+ * template of builders. */
+static bool begins_with_template(const json_t *recipe)
+{
+    const json_t *build = json_object_get(recipe, RECIPE_BUILD);
+    return json_array_size(json_object_get(build, RECIPE_TEMPLATES));
+}
+
 /* The steps begin with the same base. An image is unpacked in the builder of today. */
 static int order_again(struct api *api, struct template_order *order, struct error **err)
 {
@@ -429,9 +447,10 @@ static int order_again(struct api *api, struct template_order *order, struct err
                  "secrets, is too large, or is ending now. Build a new version.");
     order->image = *failed->from_image ? failed->from_image : NULL;
     if (check_files(api, order->recipe, err) < 0 ||
-        (order->image ? find_builder(api, &order->base, err)
-                      : template_resolve(api->worker.db, failed->owner, failed->base_id, "/retry",
-                                         &order->base, err)) < 0 ||
+        (order->image && !begins_with_template(order->recipe)
+             ? find_builder(api, &order->base, err)
+             : template_resolve(api->worker.db, failed->owner, failed->base_id, "/retry",
+                                &order->base, err)) < 0 ||
         template_tags_wanted(api->worker.db, failed->id, &order->tags, err) < 0)
         return -1;
     return network_input_read(api, NULL, NULL, &order->network, err);

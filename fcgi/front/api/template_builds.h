@@ -10,8 +10,8 @@
 /* The start of the steps: a template or an OCI image. Borrowed. */
 struct template_origin {
     const char *template;              /* NULL: the image */
-    struct recipe_image image;         /* name NULL: the template */
-    const struct recipe_image *stages; /* the images of several stages; NULL: one stage */
+    struct recipe_image image;         /* of the last stage; name NULL: the template */
+    const struct recipe_image *stages; /* the bases of several stages; NULL: one stage */
     size_t stage_count;
     const char *field; /* that names it */
 };
@@ -37,7 +37,7 @@ static inline void template_order_deinit(struct template_order *order)
 
 /* Check the recipe for the team of the request and find its base; for an image this is the template
  * of builders. The caller calls template_order_deinit(), also after an error. Errors: those of
- * recipe_check(), recipe_image_add() and template_resolve(). */
+ * recipe_check(), recipe_image_add_bases() and template_resolve(). */
 int template_builds_order(struct api *api, const struct template_origin *origin,
                           const json_t *recipe, struct template_order *order, struct error **err);
 

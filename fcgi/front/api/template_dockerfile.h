@@ -28,12 +28,17 @@ int template_dockerfile_plan(struct api *api, const json_t *body, struct dockerf
 
 /* Find out whether FROM means a template or an image. A name without a registry is a template, if
  * the team or the deployment has it. Fills in origin->template or origin->image.name, and for
- * several stages also stages, which are images. Errors also: ERR_INVALID_REQUEST (one of several
- * stages begins with a template). */
+ * several stages both, as far as there are templates and images, and stages. Errors also:
+ * ERR_INVALID_REQUEST (the bases do not fit together). */
 int template_dockerfile_origin(struct api *api, const struct dockerfile_plan *plan,
                                struct template_origin *origin,
                                struct recipe_image stages[DOCKERFILE_STAGES_MAX],
                                struct error **err);
+
+/* Note in the recipe of an order which names are templates, for ONBUILD of bases. */
+int template_dockerfile_note(struct api *api, const struct dockerfile_plan *plan,
+                             const struct template_origin *origin,
+                             const struct template_order *order, struct error **err);
 
 /* Give the error of a planned step the line of its instruction. */
 void template_dockerfile_locate(const struct dockerfile_plan *plan, struct error *error);

@@ -20,6 +20,7 @@ from image_registry import MACHINE, ODD, PLAIN, Image, ImageRegistry, entry, fol
 from stack import wait_until
 from tenant import Sandbox
 from test_template_builds import built, create, nothing_is_left, slug  # noqa: F401 (a fixture)
+from test_template_retry import again, settled
 from test_template_steps import HASH, archive, no_recipe_file_is_left, upload  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.parallel
@@ -348,6 +349,94 @@ COPY --from=one /app/mode /other
         wrong = slug()
         create(api, wrong, dockerfile=f"# wrong\nFROM {PLAIN}/{image}\n")
         assert said in built(api, wrong, 1, "failed", timeout_s=120)["log"]
+
+
+def refused(api, said, text):
+    answer = api.post("/v1/templates", {"slug": slug(), "dockerfile": text})
+    assert_error(answer, 422, "invalid_request", "/dockerfile")
+    assert said in answer.json()["message"], answer.json()
+
+
+def push_tool(registry):
+    registry.push("tool", Image([layer(folder("usr"), entry("usr/tool", b"#!/bin/sh\necho tool\n"))]))
+    return f"COPY --from={PLAIN}/tool --chmod=755 /usr/tool"
+
+
+def test_stages_begin_with_a_template(account, stack, registry):
+    """Each stage has the files of the template, and not those of another stage."""
+    api, name = account.api, slug()
+    create(api, name, dockerfile=f"""FROM {stack.template} AS build
+ENV LOST=yes
+RUN id -un >/made; mkdir -p /out/deep; echo 1 >/out/deep/one; chown 7:8 /out/deep/one; ln -s deep/one /out/link; touch "/a changed file"
+FROM {stack.template}
+COPY --from=build /out /made /dest/
+{push_tool(registry)} /dest/
+RUN echo "lost:$LOST" >/seen; ls /a* /out 2>/dev/null || echo none >>/seen; stat -c %a /usr/bin/su >>/seen
+""")
+    shown = built(api, name, 1, timeout_s=240)
+    assert shown["base_version"].startswith("tpv_") and shown["from_image"] is None
+    sandbox = Sandbox.create(api, template=name)
+    said = sandbox.data.check("cat /seen /dest/made /dest/deep/one /dest/link; stat -c %u:%g /dest/deep/one; /dest/tool", user="root")
+    assert said.split() == ["lost:", "none", "4755", "root", "1", "1", "7:8", "tool"]
+    assert sandbox.data.check("ls -d /.sandlot-image* /var/tmp/.sandlot-build 2>/dev/null || true", user="root") == ""
+
+
+def test_an_image_copies_from_a_stage_of_a_template(account, stack, registry):
+    """A repeated build begins with the template too."""
+    api, name = account.api, slug()
+    registry.push("last", Image([layer(*shell(), folder("etc"), entry("etc/which", b"last\n"))]))
+    create(api, name, dockerfile=f"""FROM {stack.template} AS build
+RUN python3 -c 'print("made")' >/made
+FROM {PLAIN}/last
+COPY --from=build /made /made
+RUN cat /made /etc/which; exit 3
+""")
+    failures = [built(api, name, 1, "failed", timeout_s=240)]
+    settled(stack, name)
+    assert again(api, name, 1).status == 201
+    failures.append(built(api, name, 2, "failed", timeout_s=240))
+    for failure in failures:
+        assert failure["from_image"] == f"{PLAIN}/last" and "ended with status 3" in failure["log"], failure["log"]
+        assert "| made" in failure["log"] and "| last" in failure["log"], failure["log"]
+    assert [step["title"] for step in failures[0]["steps"]] == [step["title"] for step in failures[1]["steps"]]
+
+
+def test_templates_that_stages_cannot_begin_with(account, stack, registry):
+    """One template, and images only if the template can fetch them."""
+    api, other, image, name = account.api, slug(), slug(), slug()
+    tool = push_tool(registry)
+    registry.push("alone", Image([layer(*shell())]))
+    create(api, other, dockerfile=f"FROM {stack.template}\nRUN true\n")
+    create(api, image, dockerfile=f"FROM {PLAIN}/alone\nRUN true\n")
+    built(api, other, 1, timeout_s=120)
+    built(api, image, 1, timeout_s=120)
+    refused(api, f"Line 2, column 6: {other} is another template than {stack.template}",
+            f"FROM {stack.template} AS a\nFROM {other}\nCOPY --from=a /x /y\n")
+    refused(api, f"Line 1, column 6: The template {image} was built from an image", f"FROM {image}\n{tool} /t\n")
+    create(api, name, dockerfile=f"FROM {image} AS a\nRUN echo x >/x\nFROM {image}\nCOPY --from=a /x /y\nRUN ls /x || echo none >>/y\n")
+    built(api, name, 1, timeout_s=240)
+    assert sh(Sandbox.create(api, template=name), "cat /y").split() == ["x", "none"]
+
+
+def test_triggers_copy_and_hold_for_later_instructions(account, stack, registry):
+    """A stage that only ONBUILD needs is built; ARG and SHELL of ONBUILD reach the instructions behind FROM."""
+    api, template = account.api, slug()
+    triggers = ["ARG V=seven", 'SHELL ["/bin/sh", "-ec"]', "COPY --from=assets /out /srv/", f"{push_tool(registry)} /srv/tool"]
+    registry.push("assets", Image([layer(*shell())]))
+    registry.push("copies", Image([layer(*shell(), folder("etc"))], {"OnBuild": triggers}))
+    create(api, template, dockerfile="\n".join([f"FROM {stack.template}", *(f"ONBUILD {trigger}" for trigger in triggers)]))
+    built(api, template, 1, timeout_s=120)
+    for base in (f"{PLAIN}/copies", template):
+        create(api, name := slug(), dockerfile=f"""FROM {PLAIN}/assets AS assets
+RUN mkdir /out && echo asset >/out/file
+FROM {base}
+RUN case $- in *e*) echo "$V" >/seen;; esac; cat /srv/file >>/seen; /srv/tool >>/seen
+""")
+        shown = built(api, name, 1, timeout_s=240)
+        assert [step["line"] for step in shown["steps"]][-3:] == [3, 3, 4], shown["steps"]
+        sandbox = Sandbox.create(api, template=name)
+        assert sh(sandbox, "cat /seen", user="root").split() == ["seven", "asset", "tool"]
+        api.destroy(sandbox.id)
 
 
 def test_an_image_without_files(account, registry):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A Dockerfile: it is refused with a place, or its steps are within their bounds. */
+/* A Dockerfile: it is refused with a place, or its steps are within their bounds. Its base x has
+ * ONBUILD. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -25,7 +26,9 @@ static void check_steps(const json_t *steps)
 static void plan(const struct dockerfile *file, const char *context)
 {
     json_auto_t *args = json_pack("{s:s}", "HTTP_PROXY", "x");
-    const struct dockerfile_build build = {.args = args, .context = context};
+    json_auto_t *triggers =
+        json_pack("{s:[s, s, s]}", "x", "ARG A=1", "SHELL [\"s\"]", "COPY --from=a /b /c");
+    const struct dockerfile_build build = {.args = args, .context = context, .triggers = triggers};
     struct dockerfile_plan made;
     error_auto err = NULL;
     if (dockerfile_plan(file, &build, &made, &err) == 0) {

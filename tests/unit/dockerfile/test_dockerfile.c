@@ -89,6 +89,17 @@ TEST(makes_steps)
          "\"user\":\"7:7\",\"exact\":true,\"line\":4},{\"type\":\"copy\",\"files\":\"" HASH "\","
          "\"source\":\".\",\"destination\":\"${E}/\",\"user\":\"0:0\",\"exact\":true,\"open\":true,"
          "\"line\":5}]"},
+        {"ARG A=q\nCOPY [\"$A b\", \"it's\", \"/e ${A}/\"]",
+         "[{\"type\":\"copy\",\"files\":\"" HASH "\",\"source\":\"q b\",\"destination\":\"/e q/\","
+         "\"user\":\"0:0\",\"exact\":true,\"line\":3},{\"type\":\"copy\",\"files\":\"" HASH "\","
+         "\"source\":\"it's\",\"destination\":\"/e "
+         "q/\",\"user\":\"0:0\",\"exact\":true,\"line\":3}]"},
+        {"RUN [ -f x ] || cat <<A\nb\nA",
+         "[{\"type\":\"run\",\"command\":\"[ -f x ] || cat <<A\"," SHELL
+         "\"[ -f x ] || cat <<A\\nb\\nA\\n\"]" NONE ",\"line\":2}]"},
+        {"RUN cat <<\\A\n$b\nA\nRUN a",
+         "[{\"type\":\"run\",\"command\":\"cat <<\\\\A\"," SHELL "\"cat <<\\\\A\\n$b\\nA\\n\"]" NONE
+         ",\"line\":2},{\"type\":\"run\",\"command\":\"a\"," SHELL "\"a\"]" NONE ",\"line\":5}]"},
         {"LABEL a=b \"c d\"=e\nLABEL f g\nMAINTAINER me", "[]"},
         {"RUN cat << EOF >/x\n$a\nEOF\nRUN <<- 'B'\n\tb\n\tB",
          "[{\"type\":\"run\",\"command\":\"cat << EOF >/x\"," SHELL "\"cat << EOF "
@@ -132,6 +143,11 @@ TEST(makes_a_configuration)
         {"ARG P=80\nEXPOSE $P 53/udp\nEXPOSE 8000-8010",
          "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"8000-8010/tcp\"]}"},
         {"EXPOSE 80/TCP 9/sctp", "{\"exposed_ports\":[\"80/tcp\",\"9/sctp\"]}"},
+        {"ARG P=\"80  53/udp\"\nEXPOSE $P 81",
+         "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"81/tcp\"]}"},
+        {"ARG D=/d\nVOLUME [\"$D/e\"]", "{\"volumes\":[\"/d/e\"]}"},
+        {"HEALTHCHECK --interval=0s CMD [\"a\"]",
+         "{\"health_interval\":0,\"health_timeout\":0,\"health_check\":[\"CMD\",\"a\"]}"},
         {"STOPSIGNAL SIGINT", "{\"stop_signal\":\"SIGINT\"}"},
         {"STOPSIGNAL quit", "{\"stop_signal\":\"QUIT\"}"},
         {"ARG D=/d\nVOLUME $D /b\nVOLUME [\"/c d\"]", "{\"volumes\":[\"/d\",\"/b\",\"/c d\"]}"},
@@ -163,38 +179,127 @@ TEST(keeps_triggers_for_others)
     dockerfile_plan_deinit(&made);
 }
 
+/* Plan a Dockerfile whose base x has these ONBUILD instructions. */
+static struct dockerfile_plan plan_with(const char *text, const char *triggers,
+                                        const struct dockerfile_build *given)
+{
+    json_auto_t *known = json_pack("{s:o}", "x", json_loads(triggers, 0, NULL));
+    struct dockerfile_build build = *given;
+    assert_non_null(known);
+    build.triggers = known;
+    return plan(text, &build);
+}
+
 TEST(runs_the_triggers_of_a_base)
 {
     json_auto_t *args = json_pack("{s:s, s:s}", "MODE", "fast", "OTHER", "o");
-    json_auto_t *triggers =
-        json_pack("[s, s, s, s]", "ARG MODE=slow", "ENV A=$MODE", "COPY . /app", "CMD [\"run\"]");
-    const struct dockerfile_build given = {.args = args, .context = HASH};
-    static const char text[] = "ARG MODE\nARG OTHER\n\nFROM x\n";
-    struct dockerfile_plan own = plan(text, &given), made;
-    struct dockerfile_build build;
+    const struct dockerfile_build given = {.args = args, .context = HASH, .machine = "amd64"};
+    static const char text[] = "ARG MODE\nARG OTHER\n\nFROM x\nEXPOSE 80\nENTRYPOINT [\"own\"]\n";
+    static const char triggers[] = "[\"ARG MODE=slow\", \"ENV A=$MODE\", \"COPY . /app\", \"EXPOSE "
+                                   "81\", \"CMD [\\\"run\\\"]\"]";
+    static const char steps[] =
+        "[{\"type\":\"env\",\"envs\":{\"A\":\"fast\"},\"on_build\":true,\"line\":4},{"
+        "\"type\":\"copy\",\"files\":\"" HASH "\",\"source\":\".\",\"destination\":\"/app\","
+        "\"user\":\"0:0\",\"exact\":true,\"on_build\":true,\"line\":4}]";
+    static const char config[] = "{\"exposed_ports\":[\"81/tcp\",\"80/tcp\"],\"entrypoint\":"
+                                 "[\"own\"],\"command\":[\"run\"]}";
+    struct dockerfile_plan own = plan(text, &given), made = plan_with(text, triggers, &given),
+                           again;
     error_auto err = NULL;
-    unsigned line = dockerfile_build_read(own.build, NULL, &build);
-    assert_int_equal(line, 4);
-    assert_ok(dockerfile_plan_triggers(triggers, &build, line, &made, &err));
-    assert_json(text, made.steps,
-                "[{\"type\":\"env\",\"envs\":{\"A\":\"fast\"},\"on_build\":true,\"line\":4},{"
-                "\"type\":\"copy\","
-                "\"files\":\"" HASH "\",\"source\":\".\",\"destination\":\"/app\","
-                "\"user\":\"0:0\",\"exact\":true,\"on_build\":true,\"line\":4}]");
-    assert_json(text, json_object_get(made.config, "command"), "[\"run\"]");
+    assert_json(text, own.steps, "[]");
+    assert_json(text, made.steps, steps);
+    assert_json(text, made.config, config);
+    json_auto_t *known = json_pack("{s:o}", "x", json_loads(triggers, 0, NULL));
+    assert_ok(dockerfile_plan_again(own.build, NULL, known, &again, &err));
+    assert_json(text, again.steps, steps);
+    assert_json(text, again.config, config);
+    dockerfile_plan_deinit(&again);
     dockerfile_plan_deinit(&made);
     dockerfile_plan_deinit(&own);
 }
 
+TEST(a_plan_is_repeated_with_all_of_its_parameters)
+{
+    json_auto_t *args = json_pack("{s:s}", "A", "1"), *secrets = json_pack("{s:s}", "k", "v");
+    const struct dockerfile_build build = {
+        .args = args, .secrets = secrets, .target = "one", .context = HASH, .machine = "arm64"};
+    static const char text[] = "FROM x AS one\nARG A\nARG TARGETARCH\nCOPY a /b\n"
+                               "RUN --mount=type=secret,id=k,required=true c\nFROM y\nRUN d\n";
+    struct dockerfile_plan made = plan(text, &build), again;
+    error_auto err = NULL;
+    assert_ok(dockerfile_plan_again(made.build, secrets, NULL, &again, &err));
+    assert_int_equal(json_array_size(made.steps), 2);
+    assert_true(json_equal(made.steps, again.steps));
+    assert_true(json_equal(made.build, again.build));
+    dockerfile_plan_deinit(&again);
+    dockerfile_plan_deinit(&made);
+}
+
+/* As if the triggers were in the Dockerfile, behind FROM. */
+TEST(triggers_hold_for_later_instructions)
+{
+    static const char triggers[] =
+        "[\"ARG V=1\", \"SHELL [\\\"/bin/bash\\\", \\\"-c\\\"]\", \"ENV E=e\"]";
+    struct dockerfile_plan made = plan_with("FROM x\nENV F=$V$E\nRUN a\nCMD b\n", triggers,
+                                            &(struct dockerfile_build){.machine = NULL});
+    assert_json("later", json_object_get(made.config, "command"), "[\"/bin/bash\",\"-c\",\"b\"]");
+    assert_json("later", json_object_get(json_array_get(made.steps, 1), "envs"), "{\"F\":\"1e\"}");
+    assert_json("later", json_array_get(made.steps, 2),
+                "{\"type\":\"run\",\"command\":\"a\",\"arguments\":[\"/bin/bash\",\"-c\",\"a\"],"
+                "\"variables\":{\"V\":\"1\"},\"line\":3}");
+    dockerfile_plan_deinit(&made);
+}
+
+/* A stage that only a trigger copies from becomes a stage of the build. */
+TEST(triggers_copy_from_stages_and_images)
+{
+    static const char text[] =
+        "FROM lib AS lib\nFROM more AS more\nENV m=1\nFROM x\nENV last=1\nFROM never\n";
+    const struct dockerfile_build build = {.target = "2"};
+    static const char triggers[] = "[\"COPY --from=more /m /n\", \"RUN "
+                                   "--mount=from=tools,target=/t true\"]";
+    struct dockerfile_plan own = plan(text, &build), made = plan_with(text, triggers, &build);
+    static const struct {
+        const char *type;
+        int line;
+    } steps[] = {{"stage", 4},      {"save", 4},  {"stage", 2},      {"env", 3},
+                 {"save", 2},       {"stage", 4}, {"copy_stage", 4}, {"run", 4},
+                 {"copy_stage", 4}, {"run", 4},   {"run", 4},        {"env", 5}};
+    assert_json(text, own.bases, "[\"x\"]");
+    assert_json(text, own.unused, "[\"lib\",\"more\"]");
+    assert_json(text, made.bases, "[\"tools\",\"more\",\"x\"]");
+    assert_json(text, made.places, "[[4,6],[2,6],[4,6]]");
+    assert_json(text, made.unused, "[\"lib\"]");
+    assert_int_equal(json_array_size(made.steps), ARRAY_SIZE(steps));
+    for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+        const json_t *step = json_array_get(made.steps, i);
+        assert_string_equal(json_string_value(json_object_get(step, "type")), steps[i].type);
+        assert_int_equal(json_integer_value(json_object_get(step, "line")), steps[i].line);
+    }
+    dockerfile_plan_deinit(&made);
+    dockerfile_plan_deinit(&own);
+}
+
+/* Also for a stage of the same Dockerfile, and once: a third stage does not run them again. */
+TEST(triggers_of_a_stage_run_in_the_next_one)
+{
+    static const char text[] = "FROM y AS one\nONBUILD ENV a=1\nFROM one AS two\nENV b=2\n"
+                               "FROM two\nENV c=3\n";
+    struct dockerfile_plan made = plan(text, &(struct dockerfile_build){.machine = NULL});
+    assert_json(text, made.steps,
+                "[{\"type\":\"env\",\"envs\":{\"a\":\"1\"},\"line\":3},"
+                "{\"type\":\"env\",\"envs\":{\"b\":\"2\"},\"line\":4},"
+                "{\"type\":\"env\",\"envs\":{\"c\":\"3\"},\"line\":6}]");
+    assert_null(json_object_get(made.config, DOCKERFILE_TRIGGERS));
+    dockerfile_plan_deinit(&made);
+}
+
 TEST(triggers_without_steps_leave_a_mark)
 {
-    json_auto_t *triggers = json_pack("[s]", "EXPOSE 80");
-    const struct dockerfile_build build = {.machine = NULL};
-    struct dockerfile_plan made;
-    error_auto err = NULL;
-    assert_ok(dockerfile_plan_triggers(triggers, &build, 7, &made, &err));
+    struct dockerfile_plan made =
+        plan_with("\nFROM x\n", "[\"EXPOSE 80\"]", &(struct dockerfile_build){.machine = NULL});
     assert_json("EXPOSE", made.steps,
-                "[{\"type\":\"env\",\"envs\":{},\"on_build\":true,\"line\":7}]");
+                "[{\"type\":\"env\",\"envs\":{},\"on_build\":true,\"line\":2}]");
     dockerfile_plan_deinit(&made);
 }
 
@@ -209,21 +314,26 @@ TEST(names_the_trigger_that_is_wrong)
     } cases[] = {
         {"EXPOSE " HUNDRED "aaa" TEN TEN TEN TEN TEN TEN TEN TEN "aaaaaaaaa\xc3\xa4",
          "aaaaaaaaa: write a port"},
-        {"EXPOSE x", "Line 7: the base has ONBUILD EXPOSE x: write a port"},
-        {"FROM y", "Line 7: the base has ONBUILD FROM y: ONBUILD cannot have FROM."},
-        {"ONBUILD RUN b", "Line 7: the base has ONBUILD ONBUILD RUN b: ONBUILD cannot have"},
-        {"RUM a", "Line 7: the base has ONBUILD RUM a: there is no instruction RUM"},
-        {"COPY a b", "Line 7: the base has ONBUILD COPY a b, which copies files: upload"},
-        {"COPY --from=y a b",
-         "Line 7: the base has ONBUILD COPY --from=y a b: ONBUILD cannot copy"},
+        {"EXPOSE x", "Line 3: the base has ONBUILD EXPOSE x: write a port"},
+        {"FROM y", "Line 3: the base has ONBUILD FROM y: ONBUILD cannot have FROM."},
+        {"ONBUILD RUN b", "Line 3: the base has ONBUILD ONBUILD RUN b: ONBUILD cannot have"},
+        {"RUM a", "Line 3: the base has ONBUILD RUM a: there is no instruction RUM"},
+        {"COPY a b", "Line 3: the base has ONBUILD COPY a b, which copies files: upload"},
+        {"COPY --from=last a b",
+         "Line 3: the base has ONBUILD COPY --from=last a b: no stage last precedes this one"},
+        {"COPY --from=7 a b",
+         "Line 3: the base has ONBUILD COPY --from=7 a b: no stage 7 precedes this one"},
     };
+    static const char text[] = "FROM y AS one\n\nFROM x\nFROM z AS last\n";
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        json_auto_t *triggers = json_pack("[s, s]", "RUN a", cases[i].second);
-        const struct dockerfile_build build = {.machine = NULL};
+        json_auto_t *triggers = json_pack("{s:[s, s]}", "x", "RUN a", cases[i].second);
+        const struct dockerfile_build build = {.target = "1", .triggers = triggers};
+        dockerfile_auto *file = NULL;
         struct dockerfile_plan made;
         struct error *err = NULL;
-        assert_fails_saying(dockerfile_plan_triggers(triggers, &build, 7, &made, &err),
-                            ERR_INVALID_REQUEST, cases[i].said);
+        assert_ok(dockerfile_parse(text, strlen(text), &file, &err));
+        assert_fails_saying(dockerfile_plan(file, &build, &made, &err), ERR_INVALID_REQUEST,
+                            cases[i].said);
         dockerfile_plan_deinit(&made);
     }
 }

@@ -60,9 +60,11 @@ TEST(names_the_place)
         {"FROM x\nONBUILD RUM x", 2, 9, "there is no instruction RUM"},
         {"FROM x\nONBUILD from y", 2, 9, "ONBUILD cannot have FROM"},
         {"FROM x\nONBUILD ONBUILD RUN y", 2, 9, "ONBUILD cannot have ONBUILD"},
-        {"FROM x AS a\nONBUILD RUN y\nFROM a", 3, 6, "this stage has ONBUILD"},
         {"FROM x\nENV A", 2, 5, "write A=VALUE"},
         {"FROM x\nENV A=1 B", 2, 9, "write NAME=VALUE"},
+        {"FROM x\nARG K=k\nENV $K=v", 3, 5, "the name has no quotes and no variables"},
+        {"FROM x\nONBUILD RUN cat <<-'E'\nENV a=b\nE", 2, 17, "ONBUILD has no here-document"},
+        {"FROM x\nVOLUME [\"/a\", \"$B\"]", 2, 8, "does not set"},
         {"FROM x\nENV A=\"1", 2, 7, "a quote has no closing quote"},
         {"FROM x\nENV A=1 \\\n    B='2", 3, 7, "a quote has no closing quote"},
         {"FROM x\nENV \xc3\xa4=${x", 2, 7, "and a closing brace"},
@@ -93,6 +95,10 @@ TEST(names_the_place_of_files_and_settings)
 {
     static const struct refusal cases[] = {
         {"FROM x\nRUN --network=host a", 2, 5, "RUN --network=host is not supported"},
+        {"FROM x\nRUN --security=insecure a", 2, 5, "Remove the flag"},
+        {"FROM x\nCOPY --link=no a /b", 2, 6, "--link takes true or false"},
+        {"FROM x\nCOPY [\"a\\nb\", \"/c\"]", 2, 6, "has no line break"},
+        {"FROM x\nCOPY [\"${A\", \"/c\"]", 2, 6, "a closing brace"},
         {"FROM x\nRUN --mount=type=bind,source=a a", 2, 13, "below the root folder"},
         {"FROM x\nRUN --mount=target=//,from=y a", 2, 13, "below the root folder"},
         {"FROM x\nRUN --mount=type=bind,from=7,target=/a a", 2, 13, "no stage 7"},

@@ -3,6 +3,7 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
+#include "recipe/recipe_image.h"
 #include "recipe/recipe_progress.h"
 #include "recipe/recipe_setting.h"
 #include "recipe/recipe_turn.h"
@@ -24,6 +25,17 @@ static struct worker worker = {.lease_owner = OWNER, .settings = &settings};
 DB_STATEMENT(attempts_statement) = {
     "test.attempts", "SELECT attempts FROM template_recipes WHERE template_version_id = ?", true};
 
+static void set_cache(unsigned gb, unsigned mount_gb)
+{
+    settings = (struct settings){.build_cache_gb = gb,
+                                 .build_cache_steps = gb,
+                                 .build_cache_mount_gb = mount_gb,
+                                 .image_registry_default = "",
+                                 .image_registry_mirrors = "",
+                                 .image_registries_http = "",
+                                 .image_max_mb = 1};
+}
+
 static int set_up(void **state)
 {
     struct error *err = NULL;
@@ -32,6 +44,7 @@ static int set_up(void **state)
         return -1;
     worker.db = db;
     worker.ring = unit_keyring(UNIT_KEY_1);
+    set_cache(0, 0);
     return 0;
 }
 
@@ -47,20 +60,37 @@ static int open_body(struct db *session, void *context, struct error **err)
     return recipe_open(session, context, &owner, err);
 }
 
-static json_t *recipe_of(const char *steps)
+/* The base t is the template of the sandbox, the base other is another one, and all others are
+ * images. */
+static json_t *recipe_of(const char *text)
 {
-    json_t *recipe = json_pack("{s:o, s:{s:[s]}, s:{s:i}}", "steps", json_loads(steps, 0, NULL),
-                               "config", "exposed_ports", "80/tcp", "build", "line", 4);
-    assert_non_null(recipe);
-    return recipe;
+    dockerfile_auto *file = NULL;
+    struct dockerfile_plan plan;
+    struct recipe_image bases[DOCKERFILE_STAGES_MAX];
+    struct error *err = NULL;
+    json_auto_t *recipe = json_object();
+    json_t *whole;
+    assert_ok(dockerfile_parse(text, strlen(text), &file, &err));
+    assert_ok(dockerfile_plan(file, &(struct dockerfile_build){.machine = NULL}, &plan, &err));
+    recipe_dockerfile_add(recipe, &plan, NULL);
+    json_object_set_new(plan.build, RECIPE_TEMPLATES, json_pack("[s]", "t"));
+    json_object_set_new(plan.build, RECIPE_OTHER_TEMPLATES, json_pack("[s]", "other"));
+    for (size_t i = 0; i < json_array_size(plan.bases); i++) {
+        const char *name = json_string_value(json_array_get(plan.bases, i));
+        bases[i] = (struct recipe_image){.name = name, .is_template = !strcmp(name, "t")};
+    }
+    assert_ok(recipe_image_add_bases(&settings, bases, json_array_size(plan.bases), recipe, &whole,
+                                     &err));
+    dockerfile_plan_deinit(&plan);
+    return whole;
 }
 
-/* Begin a build whose recipe has these steps, and take it. */
-static void begin(const char *steps, struct recipe_turn *turn)
+/* Begin a build from this Dockerfile, and take it. */
+static void begin(const char *text, struct recipe_turn *turn)
 {
     struct error *err = NULL;
     buffer_auto sealed = BUFFER_INIT(RECIPE_SEALED_MAX);
-    json_auto_t *recipe = recipe_of(steps);
+    json_auto_t *recipe = recipe_of(text);
     *turn = (struct recipe_turn){.worker = &worker};
     assert_ok(
         template_version_add(db, acme.id, "made", "image", 1, 512, false, &turn->version, &err));
@@ -90,16 +120,10 @@ static int add(struct recipe_turn *turn, const char *base, struct error **err)
     return recipe_turn_add_triggers(turn, &place, err);
 }
 
-/* Add the missing instructions before a step. expected: the types of all steps, and the lines of
- * those that come from ONBUILD. */
-static void assert_steps(struct recipe_turn *turn, unsigned step, const char *expected)
+static void assert_types(const struct recipe_turn *turn, const char *expected)
 {
-    struct error *err = NULL;
     struct buffer made = BUFFER_INIT(1024);
-    json_auto_t *listed = NULL;
     const struct recipe_place place = {.recipe = json_object_get(turn->whole, "recipe")};
-    turn->row.step = step;
-    assert_ok(add(turn, TRIGGERS, &err));
     for (unsigned i = 0; i < recipe_step_count(&place); i++) {
         const json_t *one = recipe_step_at(&place, i);
         buffer_printf(&made, "%s%s", i ? " " : "", recipe_text(one, "type"));
@@ -108,8 +132,20 @@ static void assert_steps(struct recipe_turn *turn, unsigned step, const char *ex
     }
     autofree char *text = buffer_steal(&made);
     assert_string_equal(text, expected);
+}
+
+/* Add the missing instructions before a step. expected: the types of all steps, and the lines of
+ * those that come from ONBUILD. */
+static void assert_steps(struct recipe_turn *turn, unsigned step, const char *expected)
+{
+    struct error *err = NULL;
+    json_auto_t *listed = NULL;
+    turn->row.step = step;
+    assert_ok(add(turn, TRIGGERS, &err));
+    assert_types(turn, expected);
     assert_ok(recipe_steps_read(db, &turn->version, &listed, &err));
-    assert_int_equal(json_array_size(listed), recipe_step_count(&place));
+    const json_t *steps = json_object_get(json_object_get(turn->whole, "recipe"), "steps");
+    assert_int_equal(json_array_size(listed), json_array_size(steps));
 }
 
 static size_t ports(const struct recipe_turn *turn)
@@ -118,19 +154,18 @@ static size_t ports(const struct recipe_turn *turn)
         json_object_get(json_object_get(turn->whole, "recipe"), RECIPE_CONFIG), "exposed_ports"));
 }
 
-#define IMAGE(more) "{\"type\":\"image\",\"image\":\"i\"" more "}"
-#define RUN         "{\"type\":\"run\",\"command\":\"r\"}"
-#define STAGE(more) "{\"type\":\"stage\",\"number\":0,\"path\":\"s\"" more "}"
+#define RUN   "FROM t\nRUN r\n"
+#define IMAGE "r.example/"
 
 TEST(steps_follow_the_base_once)
 {
     struct recipe_turn turn;
-    begin("[" IMAGE("") "," RUN "]", &turn);
+    begin("FROM " IMAGE "i\nEXPOSE 80\nRUN r\n", &turn);
     assert_steps(&turn, 0, "image run");
-    assert_steps(&turn, 1, "image run:4 run:4 run");
+    assert_steps(&turn, 1, "image run:1 run:1 run");
     assert_int_equal(ports(&turn), 2);
-    assert_steps(&turn, 1, "image run:4 run:4 run");
-    assert_steps(&turn, 2, "image run:4 run:4 run");
+    assert_steps(&turn, 1, "image run:1 run:1 run");
+    assert_steps(&turn, 2, "image run:1 run:1 run");
     assert_int_equal(ports(&turn), 2);
     end(&turn);
 }
@@ -138,28 +173,41 @@ TEST(steps_follow_the_base_once)
 TEST(a_template_is_there_from_the_beginning)
 {
     struct recipe_turn turn;
-    begin("[]", &turn);
-    assert_steps(&turn, 0, "run:4 run:4");
-    assert_steps(&turn, 0, "run:4 run:4");
+    begin("\nFROM t\n", &turn);
+    assert_steps(&turn, 0, "run:2 run:2");
+    assert_steps(&turn, 0, "run:2 run:2");
     end(&turn);
 }
 
+/* The first step of three is for an image of COPY --from, whose instructions do not run. */
 TEST(each_stage_has_those_of_its_base)
 {
     struct recipe_turn turn;
-    begin("[" IMAGE(",\"stage\":0") "," IMAGE(",\"stage\":1") "," STAGE(
-              ",\"files_only\":true") ",{\"type\":\"save\"}," STAGE(",\"line\":7") "," RUN
-                                                                                   "," STAGE(
-                                                                                       ",\"line\":"
-                                                                                       "9") "]",
+    begin("FROM " IMAGE "a AS one\nFROM " IMAGE "b\nCOPY --from=" IMAGE
+          "c /x /y\nRUN r\nCOPY --from=one /z /z\n",
           &turn);
-    for (unsigned step = 0; step < 5; step++)
-        assert_steps(&turn, step, "image image stage save stage run stage");
-    assert_steps(&turn, 5, "image image stage save stage run:7 run:7 run stage");
+    for (unsigned step = 0; step < 6; step++)
+        assert_steps(&turn, step,
+                     "image image image stage save stage save stage copy_stage run copy_stage");
+    assert_steps(&turn, 6,
+                 "image image image stage save stage run:1 run:1 save stage copy_stage run "
+                 "copy_stage");
+    assert_int_equal(ports(&turn), 0);
+    assert_steps(&turn, 10,
+                 "image image image stage save stage run:1 run:1 save stage run:2 run:2 copy_stage "
+                 "run copy_stage");
     assert_int_equal(ports(&turn), 1);
-    assert_steps(&turn, 8, "image image stage save stage run:7 run:7 run stage");
-    assert_steps(&turn, 9, "image image stage save stage run:7 run:7 run stage run:9 run:9");
-    assert_int_equal(ports(&turn), 2);
+    end(&turn);
+}
+
+/* The root of the sandbox is the template's, and has the stage's root only behind its step. */
+TEST(a_stage_of_a_template_has_them)
+{
+    struct recipe_turn turn;
+    begin("FROM t AS one\nRUN a\nFROM t\nCOPY --from=one /z /z\n", &turn);
+    assert_steps(&turn, 0, "template stage run save stage copy_stage");
+    assert_steps(&turn, 1, "template stage run save stage copy_stage");
+    assert_steps(&turn, 2, "template stage run:1 run:1 run save stage run:3 run:3 copy_stage");
     end(&turn);
 }
 
@@ -167,7 +215,7 @@ TEST(each_stage_has_those_of_its_base)
 TEST(a_step_that_runs_adds_none)
 {
     struct recipe_turn turn;
-    begin("[" RUN "]", &turn);
+    begin(RUN, &turn);
     turn.row.begun = true;
     assert_steps(&turn, 0, "run");
     end(&turn);
@@ -179,7 +227,7 @@ TEST(triggers_without_steps_change_the_keys)
     struct error *err = NULL;
     struct recipe_turn turn;
     char plain[RECIPE_KEY_SIZE];
-    begin("[" RUN "]", &turn);
+    begin(RUN, &turn);
     assert_ok(recipe_turn_find_key(&turn, &err));
     snprintf(plain, sizeof plain, "%s", turn.result_key);
     assert_ok(add(&turn, BASE("\"CMD a\""), &err));
@@ -207,15 +255,15 @@ TEST(an_equal_build_is_found_with_its_triggers)
 {
     struct error *err = NULL;
     struct recipe_turn first, second;
-    settings = (struct settings){.build_cache_gb = 1, .build_cache_steps = 1};
-    begin("[" RUN "]", &first);
+    set_cache(1, 0);
+    begin(RUN, &first);
     assert_true(keeps_sandbox(&first, TRIGGERS, "{}"));
     assert_ok(recipe_turn_find_key(&first, &err));
     assert_ok(recipe_row_hand_over(db, &first.row, OWNER, 1, "made", TEMPLATE_NO_START,
                                    first.result_key, &err));
     assert_ok(template_version_finish(db, first.version.id, true, false, "f00d", &err));
     end(&first);
-    begin("[" RUN "]", &second);
+    begin(RUN, &second);
     assert_ok(recipe_turn_find_cached(&second, &err));
     assert_string_equal(second.same_id, "");
     assert_false(keeps_sandbox(&second, TRIGGERS, "{}"));
@@ -225,7 +273,7 @@ TEST(an_equal_build_is_found_with_its_triggers)
     assert_int_equal(db_get_u64(rows, 0), 0);
     assert_string_equal(second.same_id, first.version.id);
     end(&second);
-    settings = (struct settings){.build_cache_gb = 0};
+    set_cache(0, 0);
 }
 
 TEST(a_sandbox_without_caches_is_made_again)
@@ -238,15 +286,15 @@ TEST(a_sandbox_without_caches_is_made_again)
         {"\"RUN --mount=type=cache,target=/c two\"", "{\"/caches\":\"c\"}", true},
         {"\"RUN two\"", "{}", true},
     };
-    settings = (struct settings){.build_cache_mount_gb = 1};
+    set_cache(0, 1);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct recipe_turn turn;
         autofree char *base = xasprintf(BASE("%s"), cases[i].instruction);
-        begin("[" RUN "]", &turn);
+        begin(RUN, &turn);
         assert_int_equal(keeps_sandbox(&turn, base, cases[i].mounts), cases[i].keeps);
         end(&turn);
     }
-    settings = (struct settings){.build_cache_gb = 0};
+    set_cache(0, 0);
 }
 
 TEST(a_sandbox_stays_if_no_other_can_fetch_the_image)
@@ -254,12 +302,74 @@ TEST(a_sandbox_stays_if_no_other_can_fetch_the_image)
     struct recipe_turn turn;
     struct error *err = NULL;
     for (unsigned step = 0; step < 2; step++) {
-        begin("[" RUN "]", &turn);
+        begin(RUN, &turn);
         json_object_set_new(turn.whole, RECIPE_HAS_LOGIN, json_true());
         turn.row.step = step;
         snprintf(turn.row.sandbox_id, ID_SIZE, "sbx_none");
         assert_ok(recipe_turn_begin_again(&turn, true, &err));
         assert_int_equal(*turn.row.sandbox_id != '\0', step);
+        end(&turn);
+    }
+}
+
+#define COPIES BASE("\"COPY --from=lib /a /b\", \"SHELL [\\\"/s\\\"]\"")
+
+/* The steps that have run lack a stage: the next sandbox begins with the first step. */
+TEST(a_stage_that_only_a_trigger_needs_begins_the_build_again)
+{
+    static const char digest[] = "sha256:d";
+    struct recipe_turn turn;
+    struct error *err = NULL;
+    begin("FROM " IMAGE "lib AS lib\nFROM " IMAGE "x\nRUN r\n", &turn);
+    assert_types(&turn, "image run");
+    json_t *steps = json_object_get(json_object_get(turn.whole, "recipe"), "steps");
+    json_object_set_new(json_array_get(steps, 0), "reference", json_string(digest));
+    turn.row.step = 1;
+    assert_false(keeps_sandbox(&turn, COPIES, "{}"));
+    assert_types(&turn, "image image stage save stage copy_stage:2 run");
+    steps = json_object_get(json_object_get(turn.whole, "recipe"), "steps");
+    assert_string_equal(recipe_text(json_array_get(steps, 0), "reference"), "latest");
+    assert_string_equal(recipe_text(json_array_get(steps, 1), "reference"), digest);
+    json_auto_t *command = json_pack("[s, s]", "/s", "r");
+    assert_true(json_equal(json_object_get(json_array_get(steps, 6), "arguments"), command));
+    turn.row.step = 5;
+    assert_true(keeps_sandbox(&turn, COPIES, "{}"));
+    assert_types(&turn, "image image stage save stage copy_stage:2 run");
+    assert_ok(recipe_turn_fail_step(&turn, NULL, -1, "no", &err));
+    end(&turn);
+}
+
+/* No step has run yet. */
+TEST(a_template_gets_such_a_stage_in_the_same_sandbox)
+{
+    struct recipe_turn turn;
+    begin("FROM " IMAGE "lib AS lib\nFROM t\nRUN r\n", &turn);
+    assert_true(keeps_sandbox(&turn, COPIES, "{}"));
+    assert_types(&turn, "image template stage save stage copy_stage:2 run");
+    end(&turn);
+}
+
+TEST(such_a_stage_may_be_refused)
+{
+    static const struct {
+        const char *text, *said;
+        bool has_login;
+    } cases[] = {
+        {"FROM other AS lib\nFROM t\nRUN r\n", "begins with other, another template", false},
+        {"FROM lib AS lib\nFROM t\nRUN r\n", "ONBUILD of the base: The image \"lib\" has no",
+         false},
+        {"FROM " IMAGE "lib AS lib\nFROM " IMAGE "x\nRUN r\n", "its registry login is deleted",
+         true},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct recipe_turn turn;
+        struct error *err = NULL;
+        begin(cases[i].text, &turn);
+        snprintf(turn.row.sandbox_id, ID_SIZE, "sbx_none");
+        turn.row.step = cases[i].has_login;
+        if (cases[i].has_login)
+            json_object_set_new(turn.whole, RECIPE_HAS_LOGIN, json_true());
+        assert_fails_saying(add(&turn, COPIES, &err), ERR_INVALID_REQUEST, cases[i].said);
         end(&turn);
     }
 }
@@ -272,8 +382,8 @@ TEST(a_recipe_stays_below_its_bound)
     autofree char *text = xmalloc(size);
     memset(text, 'x', size - 1);
     text[size - 1] = '\0';
-    autofree char *steps = xasprintf("[{\"type\":\"run\",\"command\":\"%s\"}]", text);
-    begin(steps, &turn);
+    begin(RUN, &turn);
+    json_object_set_new(json_object_get(turn.whole, "recipe"), "start_command", json_string(text));
     assert_fails_saying(add(&turn, BASE("\"RUN two\", \"RUN three\", \"RUN four\""), &err),
                         ERR_INVALID_REQUEST, "the build has more than 8191 KiB");
     end(&turn);
@@ -284,9 +394,9 @@ TEST(a_failed_build_is_kept_without_those_of_its_base)
 {
     struct error *err = NULL;
     struct recipe_turn turn;
-    json_auto_t *kept = NULL, *recipe = recipe_of("[" IMAGE("") "," RUN "]");
-    begin("[" IMAGE("") "," RUN "]", &turn);
-    assert_steps(&turn, 1, "image run:4 run:4 run");
+    json_auto_t *kept = NULL, *recipe = recipe_of("FROM " IMAGE "i\nRUN r\n");
+    begin("FROM " IMAGE "i\nRUN r\n", &turn);
+    assert_steps(&turn, 1, "image run:1 run:1 run");
     assert_ok(recipe_turn_fail_step(&turn, NULL, -1, "no", &err));
     end(&turn);
     assert_ok(recipe_kept_read(db, worker.ring, turn.version.id, &kept, &err));
@@ -302,7 +412,7 @@ TEST(a_reason_with_half_a_character_ends_the_build)
     bool found;
     char reason[3 * RECIPE_FAILURE_SIZE];
     autofree char *log = NULL;
-    begin("[" RUN "]", &turn);
+    begin(RUN, &turn);
     snprintf(reason, sizeof reason, "half a \xc3: ");
     for (size_t length = strlen(reason); length + 3 < sizeof reason; length += 2)
         memcpy(reason + length, "\xc3\xa4", 3);
@@ -321,7 +431,7 @@ TEST(a_line_of_output_ends_with_a_character)
     struct recipe_turn turn;
     char line[2500];
     autofree char *log = NULL;
-    begin("[]", &turn);
+    begin("FROM t\n", &turn);
     memset(line, 'a', sizeof line);
     memcpy(line + 1999, "\xc3\xa4\nnext\n", 9);
     assert_ok(template_row_log_output(db, turn.version.id, line, &err));
