@@ -70,9 +70,8 @@ static int require_plan(struct db *db, const char *name, struct error **err)
     struct plan plan;
     if (plan_get(db, name, &plan, err) == 0)
         return 0;
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     return error_set_field(err, ERR_INVALID_REQUEST, "/plan", "There is no such plan.");
 }
 
@@ -83,9 +82,8 @@ static int insert_team(struct db *db, const struct team *team, struct error **er
                         db_i64(clock_now_ms())),
                 NULL, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE))
         return -1;
-    error_clear(err);
     return error_set_field(err, ERR_NAME_TAKEN, "/slug", "The team %s exists already.", team->slug);
 }
 

@@ -403,12 +403,8 @@ static int deleting_body(struct db *db, void *context, struct error **err)
 {
     const struct deleting *deleting = context;
     struct checkpoint was;
-    if (checkpoint_get_any(db, deleting->id, true, &was, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
-            return -1;
-        error_clear(err);
-        return 0;
-    }
+    if (checkpoint_get_any(db, deleting->id, true, &was, err) < 0)
+        return error_clear_if(err, ERR_NOT_FOUND) ? 0 : -1;
     if (db_exec(db, &deleting_statement,
                 DB_ARGS(db_i64(clock_in_s(deleting->lease_s)), db_text(deleting->id)), NULL,
                 err) < 0)

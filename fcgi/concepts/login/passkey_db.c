@@ -129,9 +129,8 @@ int passkey_row_insert(struct db *db, const char *user_id, unsigned epoch,
     struct change change = {user_id, epoch, passkey, NULL};
     if (db_transaction(db, insert_body, &change, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE))
         return -1;
-    error_clear(err);
     return error_set(err, ERR_INVALID_REQUEST, "This passkey cannot be added; make another one.");
 }
 

@@ -178,8 +178,7 @@ int team_link_accept(struct db *db, const struct team_link *link, const char *us
     struct use use = {link, user_name, member};
     if (db_transaction(db, use_body, &use, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE))
         return -1;
-    error_clear(err);
     return error_set(err, ERR_NAME_TAKEN, "%s is a member of the team already.", user_name);
 }

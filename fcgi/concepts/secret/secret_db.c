@@ -227,9 +227,8 @@ static int put_body(struct db *db, void *context, struct error **err)
     if (team_lock(db, team_id, &plan, err) < 0)
         return -1;
     put->created = secret_get(db, team_id, name, put->secret, err) < 0;
-    if (put->created && (*err)->code != ERR_NOT_FOUND)
+    if (put->created && !error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     if (!put->created && put->change->only_new)
         return error_set_field(err, ERR_NAME_TAKEN, "/name",
                                "The team already has a secret with this name.");

@@ -191,9 +191,8 @@ static int check_checkpoint(struct db *db, const char *id, struct error **err)
     uint32_t host_id;
     if (checkpoint_hold(db, id, &host_id, err) == 0)
         return 0;
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     return error_set_field(err, ERR_INVALID_REQUEST, "/checkpoint_id",
                            "The team has no checkpoint of this id.");
 }

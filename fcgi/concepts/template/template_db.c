@@ -426,9 +426,8 @@ int template_row_lock(struct db *db, struct template_version *version, struct er
                         db_text(version->slug), db_i64(version->created_at_ms)),
                 NULL, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE)) /* another request created it meanwhile */
         return -1;
-    error_clear(err); /* another request created it meanwhile */
     return lock_template(db, version, err);
 }
 

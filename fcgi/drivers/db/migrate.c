@@ -194,9 +194,8 @@ static int apply(struct db *db, const struct migration_file *file, struct error 
 
 static int is_late(struct error **err)
 {
-    if ((*err)->code != ERR_DB_DEADLOCK)
+    if (!error_clear_if(err, ERR_DB_DEADLOCK))
         return -1;
-    error_clear(err);
     return error_set(err, ERR_CONFIG,
                      "another sandlotctl is migrating this database; try again when it has ended");
 }

@@ -89,9 +89,8 @@ int operator_team_create(void *context, struct http_request *request,
     const char *plan = json_string_value(json_object_get(body, "plan"));
     const char *owner = json_string_value(json_object_get(body, "owner"));
     if (team_create(api->worker.db, slug, plan, owner, &team, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
+        if (!error_clear_if(err, ERR_NOT_FOUND)) /* the path exists; a value in the body is wrong */
             return -1;
-        error_clear(err); /* the path exists; a value in the body is wrong */
         return error_set_field(err, ERR_INVALID_REQUEST, "/owner", "There is no such user.");
     }
     return http_response_json(response, 201,
