@@ -189,12 +189,7 @@ int archive_row_list(struct db *db, const char *after, unsigned limit, struct ar
 
 int archive_row_failing(struct db *db, uint64_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &failing_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    *count = db_get_u64(rows, 0);
-    return 0;
+    return DB_NUMBER(db, &failing_statement, DB_NO_ARGS, count, err);
 }
 
 /* --- writing --- */

@@ -248,31 +248,19 @@ int checkpoint_hold(struct db *db, const char *id, uint32_t *host_id, struct err
 
 int checkpoint_count(struct db *db, const char *team_id, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
-        return -1;
-    *count = db_rows_next(rows) ? (unsigned)db_get_u64(rows, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &count_statement, DB_ARGS(db_text(team_id)), count, err);
 }
 
 int checkpoint_row_size(struct db *db, const char *id, uint32_t *size_mb, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &size_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    *size_mb = db_rows_next(rows) ? (uint32_t)db_get_u64(rows, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &size_statement, DB_ARGS(db_text(id)), size_mb, err);
 }
 
 int checkpoint_row_made_in(struct db *db, const char *sandbox_id, uint32_t incarnation,
                            char id[ID_SIZE], struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &made_in_statement, DB_ARGS(db_text(sandbox_id), db_u64(incarnation)), &rows,
-                 err) < 0)
-        return -1;
-    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return db_query_text(db, &made_in_statement, DB_ARGS(db_text(sandbox_id), db_u64(incarnation)),
+                         id, ID_SIZE, err);
 }
 
 int checkpoint_row_in_use(struct db *db, const char *id, bool *in_use, struct error **err)
@@ -311,11 +299,8 @@ int checkpoint_row_uses_instance(struct db *db, uint32_t host_id, const char *in
 int checkpoint_row_of_instance(struct db *db, const char *instance_name, char id[ID_SIZE],
                                struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &of_instance_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
-        return -1;
-    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return db_query_text(db, &of_instance_statement, DB_ARGS(db_text(instance_name)), id, ID_SIZE,
+                         err);
 }
 
 int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **list,

@@ -94,11 +94,10 @@ struct make {
 
 static int check_count(struct db *db, const char *team_id, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+    uint64_t count;
+    if (DB_NUMBER(db, &count_statement, DB_ARGS(db_text(team_id)), &count, err) < 0)
         return -1;
-    db_rows_next(rows);
-    if (db_get_u64(rows, 0) < TEAM_LINKS_MAX)
+    if (count < TEAM_LINKS_MAX)
         return 0;
     return error_set(err, ERR_INVALID_REQUEST, "A team has at most %d open links.", TEAM_LINKS_MAX);
 }

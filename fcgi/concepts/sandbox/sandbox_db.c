@@ -279,13 +279,10 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
 int sandbox_row_kept_on_host(struct db *db, uint32_t host_id, const char *after, unsigned limit,
                              char (*ids)[ID_SIZE], unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &kept_on_host_statement,
-                 DB_ARGS(db_u64(host_id), db_text(after), db_u64(limit)), &rows, err) < 0)
-        return -1;
-    for (*count = 0; *count < limit && db_rows_next(rows); ++*count)
-        db_copy_text(ids[*count], rows, 0);
-    return 0;
+    *count = 0;
+    return db_query_ids(db, &kept_on_host_statement,
+                        DB_ARGS(db_u64(host_id), db_text(after), db_u64(limit)), limit, ids, count,
+                        err);
 }
 
 /* --- writing --- */

@@ -144,13 +144,13 @@ static int seal(const struct put *put, const char *id, struct buffer *sealed, st
 
 static int admit(struct db *db, const struct put *put, struct error **err)
 {
-    db_rows_auto *rows = NULL;
+    uint64_t count;
     if (!put->change->value || !put->change->hosts)
         return error_set_field(err, ERR_INVALID_REQUEST, put->change->value ? "/hosts" : "/value",
                                "A new secret needs a value and the hosts that it may be sent to.");
-    if (db_query(db, &count_statement, DB_ARGS(db_text(put->team->id)), &rows, err) < 0)
+    if (DB_NUMBER(db, &count_statement, DB_ARGS(db_text(put->team->id)), &count, err) < 0)
         return -1;
-    if (db_rows_next(rows) && db_get_u64(rows, 0) >= SECRETS_PER_TEAM)
+    if (count >= SECRETS_PER_TEAM)
         return error_set_field(err, ERR_INVALID_REQUEST, "/name",
                                "The team has %d secrets already; delete one first.",
                                SECRETS_PER_TEAM);

@@ -201,12 +201,10 @@ static int check_checkpoint(struct db *db, const char *id, struct error **err)
 static int check_room(struct db *db, const char *team_id, struct error **err)
 {
     struct plan plan;
-    db_rows_auto *rows = NULL;
+    unsigned count;
     if (team_lock(db, team_id, &plan, err) < 0 ||
-        db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        DB_NUMBER(db, &count_statement, DB_ARGS(db_text(team_id)), &count, err) < 0)
         return -1;
-    db_rows_next(rows);
-    unsigned count = (unsigned)db_get_u64(rows, 0);
     if (count < TEMPLATE_VERSIONS_MAX)
         return 0;
     error_set(err, ERR_BUILD_QUOTA_EXCEEDED,
@@ -358,13 +356,7 @@ int template_version_set_image(struct db *db, const char *id, const json_t *conf
 
 int template_version_image(struct db *db, const char *id, json_t **config, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *config = NULL;
-    if (db_query(db, &image_of_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        *config = json_loads(db_get_text(rows, 0), 0, NULL);
-    return 0;
+    return db_query_json(db, &image_of_statement, DB_ARGS(db_text(id)), config, err);
 }
 
 static int tell(struct db *db, const struct template_version *version, bool ready,

@@ -171,16 +171,11 @@ void template_row_read(const struct db_rows *rows, struct template_version *vers
 static int find_template(struct db *db, const struct template_reference *reference,
                          const char *team_id, char id[ID_SIZE], struct error **err)
 {
-    db_rows_auto *rows = NULL;
     struct db_value slug = db_text(reference->slug), team = db_text(team_id);
-    int result = *reference->team
-                     ? db_query(db, &find_named_statement,
-                                DB_ARGS(db_text(reference->team), slug, team), &rows, err)
-                     : db_query(db, &find_statement, DB_ARGS(slug, team), &rows, err);
-    if (result < 0)
-        return -1;
-    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return *reference->team
+               ? db_query_text(db, &find_named_statement,
+                               DB_ARGS(db_text(reference->team), slug, team), id, ID_SIZE, err)
+               : db_query_text(db, &find_statement, DB_ARGS(slug, team), id, ID_SIZE, err);
 }
 
 static int query_tag(struct db *db, const char *template_id, const char *tag, struct db_rows **rows,
@@ -406,12 +401,9 @@ static int check_version(const struct template_version *version, const char *slu
  * template does not exist. */
 static int lock_template(struct db *db, struct template_version *version, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_statement, DB_ARGS(db_text(version->owner), db_text(version->slug)),
-                 &rows, err) < 0)
-        return -1;
-    snprintf(version->template_id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return db_query_text(db, &lock_statement,
+                         DB_ARGS(db_text(version->owner), db_text(version->slug)),
+                         version->template_id, ID_SIZE, err);
 }
 
 int template_row_lock(struct db *db, struct template_version *version, struct error **err)
@@ -433,12 +425,8 @@ int template_row_lock(struct db *db, struct template_version *version, struct er
 
 int template_row_number(struct db *db, struct template_version *version, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &next_statement, DB_ARGS(db_text(version->template_id)), &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    version->version = (uint32_t)db_get_u64(rows, 0);
-    return 0;
+    return DB_NUMBER(db, &next_statement, DB_ARGS(db_text(version->template_id)), &version->version,
+                     err);
 }
 
 static int add_body(struct db *db, void *context, struct error **err)
