@@ -42,12 +42,8 @@ static void read_team(const struct db_rows *rows, struct team *team)
 
 int team_get_by_slug(struct db *db, const char *slug, struct team *team, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, &get_team_statement, DB_ARGS(db_text(slug)), "There is no such team.",
-                     &rows, err) < 0)
-        return -1;
-    read_team(rows, team);
-    return 0;
+    return DB_ROW(db, &get_team_statement, DB_ARGS(db_text(slug)), "There is no such team.",
+                  read_team, team, err);
 }
 
 int team_lock(struct db *db, const char *team_id, struct plan *plan, struct error **err)
@@ -167,12 +163,8 @@ static void read_user(const struct db_rows *rows, struct user *user)
 
 int user_get_by_name(struct db *db, const char *name, struct user *user, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, &get_user_statement, DB_ARGS(db_text(name)), "There is no such user.",
-                     &rows, err) < 0)
-        return -1;
-    read_user(rows, user);
-    return 0;
+    return DB_ROW(db, &get_user_statement, DB_ARGS(db_text(name)), "There is no such user.",
+                  read_user, user, err);
 }
 
 int user_list(struct db *db, const char *after, unsigned limit, struct user **users,

@@ -64,13 +64,9 @@ static void read_link(const struct db_rows *rows, struct chain_row *link)
 
 int chain_row_last(struct db *db, struct chain_row *link, struct error **err)
 {
-    db_rows_auto *rows = NULL;
+    bool found;
     *link = (struct chain_row){0};
-    if (db_query(db, &last_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        read_link(rows, link);
-    return 0;
+    return DB_FIND(db, &last_statement, DB_NO_ARGS, read_link, link, &found, err);
 }
 
 int chain_row_insert(struct db *db, const struct chain_row *link, struct error **err)

@@ -175,12 +175,8 @@ static void read_checkpoint(const struct db_rows *rows, struct checkpoint *check
 static int get_one(struct db *db, const struct db_statement *statement, const char *id,
                    struct checkpoint *checkpoint, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, statement, DB_ARGS(db_text(id)), "There is no such checkpoint.", &rows,
-                     err) < 0)
-        return -1;
-    read_checkpoint(rows, checkpoint);
-    return 0;
+    return DB_ROW(db, statement, DB_ARGS(db_text(id)), "There is no such checkpoint.",
+                  read_checkpoint, checkpoint, err);
 }
 
 int checkpoint_get(struct db *db, const char *id, struct checkpoint *checkpoint, struct error **err)
@@ -191,13 +187,10 @@ int checkpoint_get(struct db *db, const char *id, struct checkpoint *checkpoint,
 int checkpoint_kept(struct db *db, const char *id, struct checkpoint *checkpoint,
                     struct error **err)
 {
-    db_rows_auto *rows = NULL;
+    bool found;
     checkpoint->id[0] = '\0';
-    if (db_query(db, &kept_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        read_checkpoint(rows, checkpoint);
-    return 0;
+    return DB_FIND(db, &kept_statement, DB_ARGS(db_text(id)), read_checkpoint, checkpoint, &found,
+                   err);
 }
 
 int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoint *checkpoint,
@@ -345,13 +338,9 @@ int checkpoint_row_insert(struct db *db, struct checkpoint *c, struct error **er
 int checkpoint_row_find(struct db *db, const char *team_id, const char *name, uint32_t version,
                         struct checkpoint *checkpoint, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, &find_statement,
-                     DB_ARGS(db_text(team_id), db_text(name), db_u64(version), db_u64(version)),
-                     "There is no such checkpoint.", &rows, err) < 0)
-        return -1;
-    read_checkpoint(rows, checkpoint);
-    return 0;
+    return DB_ROW(db, &find_statement,
+                  DB_ARGS(db_text(team_id), db_text(name), db_u64(version), db_u64(version)),
+                  "There is no such checkpoint.", read_checkpoint, checkpoint, err);
 }
 
 static int tell(struct db *db, const struct checkpoint *checkpoint, enum event_kind kind,

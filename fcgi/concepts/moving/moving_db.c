@@ -252,13 +252,7 @@ int move_extend(struct db *db, const char *sandbox_id, int64_t deadline_at_ms, s
 
 int move_find(struct db *db, const char *id, struct move *move, bool *found, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &find_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    *found = db_rows_next(rows);
-    if (*found)
-        read_move(rows, move);
-    return 0;
+    return DB_FIND(db, &find_statement, DB_ARGS(db_text(id)), read_move, move, found, err);
 }
 
 int move_goes_on(struct db *db, const char *sandbox_id, bool *goes_on, struct error **err)

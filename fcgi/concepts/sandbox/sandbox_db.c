@@ -154,12 +154,8 @@ void sandbox_row_read_own(const struct db_rows *rows, unsigned first, struct san
 static int get_one(struct db *db, const struct db_statement *statement, const char *key,
                    struct sandbox *sandbox, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, statement, DB_ARGS(db_text(key)), "There is no such sandbox.", &rows,
-                     err) < 0)
-        return -1;
-    sandbox_row_read(rows, sandbox);
-    return 0;
+    return DB_ROW(db, statement, DB_ARGS(db_text(key)), "There is no such sandbox.",
+                  sandbox_row_read, sandbox, err);
 }
 
 int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err)

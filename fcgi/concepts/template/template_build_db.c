@@ -266,18 +266,15 @@ static int take_body(struct db *db, void *context, struct error **err)
 {
     struct taking *taking = context;
     char id[LEASE_KEY_SIZE];
-    db_rows_auto *rows = NULL;
+    bool found;
     *taking->version = (struct template_version){.id = ""};
     if (lease_take(db, taking->table, taking->lease_owner, taking->lease_s * 1000, id,
                    taking->attempts, err) < 0)
         return -1;
     if (!*id)
         return 0;
-    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        template_row_read(rows, taking->version);
-    return 0;
+    return DB_FIND(db, &get_statement, DB_ARGS(db_text(id)), template_row_read, taking->version,
+                   &found, err);
 }
 
 int template_row_take(struct db *db, const char *lease_owner, uint64_t lease_s,

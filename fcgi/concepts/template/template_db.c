@@ -294,17 +294,12 @@ static int resolve_slug(struct db *db, const struct template_reference *referenc
                         const char *team_id, struct template_version *version, bool *found,
                         struct error **err)
 {
-    db_rows_auto *rows = NULL;
     *found = false;
     if (reference->kind != REFERENCE_SLUG || *reference->team)
         return 0;
-    if (db_query(db, &meant_by_slug_statement, DB_ARGS(db_text(reference->slug), db_text(team_id)),
-                 &rows, err) < 0)
-        return -1;
-    *found = db_rows_next(rows);
-    if (*found)
-        template_row_read(rows, version);
-    return 0;
+    return DB_FIND(db, &meant_by_slug_statement,
+                   DB_ARGS(db_text(reference->slug), db_text(team_id)), template_row_read, version,
+                   found, err);
 }
 
 int template_resolve(struct db *db, const char *team_id, const char *text, const char *field,
@@ -333,12 +328,8 @@ int template_resolve(struct db *db, const char *team_id, const char *text, const
 int template_version_get(struct db *db, const char *id, struct template_version *version,
                          struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, &get_statement, DB_ARGS(db_text(id)), "There is no such template version.",
-                     &rows, err) < 0)
-        return -1;
-    template_row_read(rows, version);
-    return 0;
+    return DB_ROW(db, &get_statement, DB_ARGS(db_text(id)), "There is no such template version.",
+                  template_row_read, version, err);
 }
 
 int template_version_list(struct db *db, const char *team_id, struct template_version **versions,

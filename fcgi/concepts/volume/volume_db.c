@@ -119,12 +119,8 @@ void volume_row_read(const struct db_rows *rows, struct volume *volume)
 static int get_one(struct db *db, const struct db_statement *statement, const char *id,
                    struct volume *volume, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, statement, DB_ARGS(db_text(id)), "There is no such volume.", &rows, err) <
-        0)
-        return -1;
-    volume_row_read(rows, volume);
-    return 0;
+    return DB_ROW(db, statement, DB_ARGS(db_text(id)), "There is no such volume.", volume_row_read,
+                  volume, err);
 }
 
 int volume_get(struct db *db, const char *id, struct volume *volume, struct error **err)

@@ -286,12 +286,8 @@ static void read_webhook(const struct db_rows *rows, struct webhook *webhook)
 
 int webhook_get(struct db *db, const char *id, struct webhook *webhook, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, &get_statement, DB_ARGS(db_text(id)), "There is no such webhook.", &rows,
-                     err) < 0)
-        return -1;
-    read_webhook(rows, webhook);
-    return 0;
+    return DB_ROW(db, &get_statement, DB_ARGS(db_text(id)), "There is no such webhook.",
+                  read_webhook, webhook, err);
 }
 
 int webhook_list(struct db *db, const char *team_id, const char *before, unsigned limit,

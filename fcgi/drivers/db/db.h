@@ -193,6 +193,26 @@ void *db_rows_array(const struct db_rows *rows, size_t element_size);
         result_;                                                  \
     })
 
+/* Run db_query_row(), and read the row with read(rows, row). args is DB_ARGS(…) or DB_NO_ARGS. */
+#define DB_ROW(db, statement, args, missing, read, row, err)                   \
+    ({                                                                         \
+        db_rows_auto *rows_ = NULL;                                            \
+        int result_ = db_query_row(db, statement, args, missing, &rows_, err); \
+        if (result_ == 0)                                                      \
+            read(rows_, row);                                                  \
+        result_;                                                               \
+    })
+
+/* Do the same, where *found may be false instead of an error. */
+#define DB_FIND(db, statement, args, read, row, found, err)       \
+    ({                                                            \
+        db_rows_auto *rows_ = NULL;                               \
+        int result_ = db_query(db, statement, args, &rows_, err); \
+        if (result_ >= 0 && (*(found) = db_rows_next(rows_)))     \
+            read(rows_, row);                                     \
+        result_;                                                  \
+    })
+
 /* Run a query, and read the number in the first column of its first row into *number, of any
  * integer type; 0 without rows. args is DB_ARGS(…) or DB_NO_ARGS. */
 #define DB_NUMBER(db, statement, args, number, err)                                            \
