@@ -102,6 +102,14 @@ void error_clear(struct error **err)
     *err = NULL;
 }
 
+bool error_clear_if(struct error **err, enum error_code code)
+{
+    if (!*err || (*err)->code != code)
+        return false;
+    error_clear(err);
+    return true;
+}
+
 int error_move(struct error **to, struct error **from)
 {
     assert(to && !*to && from && *from);

@@ -55,6 +55,9 @@ int error_add_limit(struct error **err, unsigned limit, unsigned used);
 /* Free *err if there is one and set it to NULL. */
 void error_clear(struct error **err);
 
+/* Do the same if there is one with this code. Returns whether there was. */
+bool error_clear_if(struct error **err, enum error_code code);
+
 /* Move *from into *to (which must be NULL). Always returns -1. */
 int error_move(struct error **to, struct error **from);
 

@@ -42,12 +42,8 @@ static void read_team(const struct db_rows *rows, struct team *team)
 
 int team_get_by_slug(struct db *db, const char *slug, struct team *team, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, &get_team_statement, DB_ARGS(db_text(slug)), "There is no such team.",
-                     &rows, err) < 0)
-        return -1;
-    read_team(rows, team);
-    return 0;
+    return DB_ROW(db, &get_team_statement, DB_ARGS(db_text(slug)), "There is no such team.",
+                  read_team, team, err);
 }
 
 int team_lock(struct db *db, const char *team_id, struct plan *plan, struct error **err)
@@ -70,9 +66,8 @@ static int require_plan(struct db *db, const char *name, struct error **err)
     struct plan plan;
     if (plan_get(db, name, &plan, err) == 0)
         return 0;
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     return error_set_field(err, ERR_INVALID_REQUEST, "/plan", "There is no such plan.");
 }
 
@@ -83,9 +78,8 @@ static int insert_team(struct db *db, const struct team *team, struct error **er
                         db_i64(clock_now_ms())),
                 NULL, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE))
         return -1;
-    error_clear(err);
     return error_set_field(err, ERR_NAME_TAKEN, "/slug", "The team %s exists already.", team->slug);
 }
 
@@ -169,12 +163,8 @@ static void read_user(const struct db_rows *rows, struct user *user)
 
 int user_get_by_name(struct db *db, const char *name, struct user *user, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, &get_user_statement, DB_ARGS(db_text(name)), "There is no such user.",
-                     &rows, err) < 0)
-        return -1;
-    read_user(rows, user);
-    return 0;
+    return DB_ROW(db, &get_user_statement, DB_ARGS(db_text(name)), "There is no such user.",
+                  read_user, user, err);
 }
 
 int user_list(struct db *db, const char *after, unsigned limit, struct user **users,

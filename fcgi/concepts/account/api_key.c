@@ -425,11 +425,9 @@ int ssh_key_create(struct db *db, const struct keyring *ring, const struct api_k
     char nobodys[API_KEY_TEXT_SIZE];
     int result = api_key_create(db, ring, request, key, nobodys, err);
     mem_wipe(nobodys, sizeof nobodys);
-    if (result < 0 && (*err)->code == ERR_DB_DUPLICATE) {
-        error_clear(err);
+    if (result < 0 && error_clear_if(err, ERR_DB_DUPLICATE))
         return error_set_field(err, ERR_NAME_TAKEN, "/public_key",
                                "This public key belongs to another user already.");
-    }
     if (result < 0)
         return -1;
     memcpy(key->ssh_fingerprint, request->ssh->fingerprint, sizeof key->ssh_fingerprint);

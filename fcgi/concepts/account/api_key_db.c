@@ -282,12 +282,12 @@ static int insert_excluded(struct db *db, const char *by_key_id, struct api_key 
 
 static int check_room(struct db *db, const char *user_id, struct error **err)
 {
-    db_rows_auto *locked = NULL, *rows = NULL;
+    db_rows_auto *locked = NULL;
+    uint64_t count;
     if (db_query(db, &lock_user_statement, DB_ARGS(db_text(user_id)), &locked, err) < 0 ||
-        db_query(db, &count_statement, DB_ARGS(db_text(user_id)), &rows, err) < 0)
+        DB_NUMBER(db, &count_statement, DB_ARGS(db_text(user_id)), &count, err) < 0)
         return -1;
-    db_rows_next(rows);
-    if (db_get_u64(rows, 0) < API_KEYS_MAX)
+    if (count < API_KEYS_MAX)
         return 0;
     return error_set(err, ERR_INVALID_REQUEST,
                      "A user has at most %d API keys and SSH keys; revoke one first.",

@@ -194,9 +194,8 @@ int member_add(struct db *db, const char *team_id, const char *user_name, enum t
         return error_set_field(err, ERR_NOT_FOUND, "/name", "There is no such user.");
     if (db_transaction(db, add_body, &change, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE))
         return -1;
-    error_clear(err);
     return error_set_field(err, ERR_NAME_TAKEN, "/name", "%s is a member of the team already.",
                            user_name);
 }

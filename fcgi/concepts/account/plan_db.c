@@ -217,9 +217,8 @@ int plan_create(struct db *db, const char *name, const char *from, struct error 
         return -1;
     if (db_transaction(db, create_body, &(struct creation){name, from}, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE))
         return -1;
-    error_clear(err);
     return error_set(err, ERR_NAME_TAKEN, "There is a plan %s already.", name);
 }
 

@@ -253,9 +253,8 @@ int ssh_certificate_user(struct db *db, const struct ssh_certificate *certificat
                          struct user *user, struct error **err)
 {
     if (user_get_by_name(db, certificate->user_name, user, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
+        if (!error_clear_if(err, ERR_NOT_FOUND))
             return -1;
-        error_clear(err);
         return refuse(err, "has the name of a user who does not exist");
     }
     return user->disabled_at_ms ? refuse(err, "has the name of a user who is disabled") : 0;
@@ -298,9 +297,8 @@ int ssh_certificate_login(struct db *db, const struct keyring *ring,
     fingerprint_of(&user, certificate->authority, fingerprint);
     if (ssh_login_find(db, fingerprint, login, err) == 0)
         return 0;
-    if ((*err)->code != ERR_UNAUTHORIZED)
+    if (!error_clear_if(err, ERR_UNAUTHORIZED))
         return -1;
-    error_clear(err);
     if (make_key(db, ring, &user, certificate->authority, fingerprint, err) < 0)
         return -1;
     return ssh_login_find(db, fingerprint, login, err);

@@ -315,12 +315,8 @@ int approvals_ask(struct db *db, const struct approval_asker *asker, const json_
 int approval_lock(struct db *db, const char *sandbox_id, const char *id, struct approval *approval,
                   struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, &lock_statement, DB_ARGS(db_text(sandbox_id), db_text(id)),
-                     "There is no such approval.", &rows, err) < 0)
-        return -1;
-    read_approval(rows, approval);
-    return 0;
+    return DB_ROW(db, &lock_statement, DB_ARGS(db_text(sandbox_id), db_text(id)),
+                  "There is no such approval.", read_approval, approval, err);
 }
 
 int approval_grant(struct db *db, const char *id, int64_t until_ms, struct error **err)

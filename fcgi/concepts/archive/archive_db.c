@@ -150,13 +150,9 @@ static void read_row(const struct db_rows *rows, struct archive *archive)
 static int get_one(struct db *db, const struct db_statement *statement, const char *key,
                    struct archive *archive, struct error **err)
 {
-    db_rows_auto *rows = NULL;
+    bool found;
     *archive = (struct archive){0};
-    if (db_query(db, statement, DB_ARGS(db_text(key)), &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        read_row(rows, archive);
-    return 0;
+    return DB_FIND(db, statement, DB_ARGS(db_text(key)), read_row, archive, &found, err);
 }
 
 int archive_current(struct db *db, const char *object_id, struct archive *archive,
@@ -189,12 +185,7 @@ int archive_row_list(struct db *db, const char *after, unsigned limit, struct ar
 
 int archive_row_failing(struct db *db, uint64_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &failing_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    *count = db_get_u64(rows, 0);
-    return 0;
+    return DB_NUMBER(db, &failing_statement, DB_NO_ARGS, count, err);
 }
 
 /* --- writing --- */

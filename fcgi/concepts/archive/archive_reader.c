@@ -46,12 +46,8 @@ static int fill(struct archive_reader *reader, struct error **err)
     reader->room_at = 0;
     reader->room_used = left;
     if (objects_read(reader->objects, reader->archive->key, reader->offset, reader->room + left,
-                     RANGE_BYTES, &got, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
-            return -1;
-        error_clear(err);
-        return damaged(reader, "does not exist", err);
-    }
+                     RANGE_BYTES, &got, err) < 0)
+        return error_clear_if(err, ERR_NOT_FOUND) ? damaged(reader, "does not exist", err) : -1;
     reader->all_read = got < RANGE_BYTES;
     reader->offset += got;
     reader->room_used += got;

@@ -99,9 +99,8 @@ int archive_look_for(struct objects *objects, const struct archive *archive, boo
         *there = got == 1;
         return 0;
     }
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     *there = false;
     return 0;
 }

@@ -64,13 +64,9 @@ static void read_link(const struct db_rows *rows, struct chain_row *link)
 
 int chain_row_last(struct db *db, struct chain_row *link, struct error **err)
 {
-    db_rows_auto *rows = NULL;
+    bool found;
     *link = (struct chain_row){0};
-    if (db_query(db, &last_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        read_link(rows, link);
-    return 0;
+    return DB_FIND(db, &last_statement, DB_NO_ARGS, read_link, link, &found, err);
 }
 
 int chain_row_insert(struct db *db, const struct chain_row *link, struct error **err)
@@ -103,12 +99,7 @@ int chain_row_waiting(struct db *db, const char *from_id, unsigned limit, struct
 
 int chain_row_count_waiting(struct db *db, uint64_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    *count = db_get_u64(rows, 0);
-    return 0;
+    return DB_NUMBER(db, &count_statement, DB_NO_ARGS, count, err);
 }
 
 int chain_row_page(struct db *db, uint64_t behind_seq, unsigned limit, struct chain_look **looks,
@@ -136,13 +127,7 @@ int chain_row_page(struct db *db, uint64_t behind_seq, unsigned limit, struct ch
 int chain_row_pruned_before(struct db *db, const char *team_id, int64_t *before_ms,
                             struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *before_ms = 0;
-    if (db_query(db, &pruned_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        *before_ms = (int64_t)db_get_u64(rows, 0);
-    return 0;
+    return DB_NUMBER(db, &pruned_statement, DB_ARGS(db_text(team_id)), before_ms, err);
 }
 
 int chain_row_is_trimmed(struct db *db, const char *resource, bool *is_trimmed, struct error **err)

@@ -175,12 +175,8 @@ static void read_checkpoint(const struct db_rows *rows, struct checkpoint *check
 static int get_one(struct db *db, const struct db_statement *statement, const char *id,
                    struct checkpoint *checkpoint, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, statement, DB_ARGS(db_text(id)), "There is no such checkpoint.", &rows,
-                     err) < 0)
-        return -1;
-    read_checkpoint(rows, checkpoint);
-    return 0;
+    return DB_ROW(db, statement, DB_ARGS(db_text(id)), "There is no such checkpoint.",
+                  read_checkpoint, checkpoint, err);
 }
 
 int checkpoint_get(struct db *db, const char *id, struct checkpoint *checkpoint, struct error **err)
@@ -191,13 +187,10 @@ int checkpoint_get(struct db *db, const char *id, struct checkpoint *checkpoint,
 int checkpoint_kept(struct db *db, const char *id, struct checkpoint *checkpoint,
                     struct error **err)
 {
-    db_rows_auto *rows = NULL;
+    bool found;
     checkpoint->id[0] = '\0';
-    if (db_query(db, &kept_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        read_checkpoint(rows, checkpoint);
-    return 0;
+    return DB_FIND(db, &kept_statement, DB_ARGS(db_text(id)), read_checkpoint, checkpoint, &found,
+                   err);
 }
 
 int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoint *checkpoint,
@@ -248,31 +241,19 @@ int checkpoint_hold(struct db *db, const char *id, uint32_t *host_id, struct err
 
 int checkpoint_count(struct db *db, const char *team_id, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
-        return -1;
-    *count = db_rows_next(rows) ? (unsigned)db_get_u64(rows, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &count_statement, DB_ARGS(db_text(team_id)), count, err);
 }
 
 int checkpoint_row_size(struct db *db, const char *id, uint32_t *size_mb, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &size_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    *size_mb = db_rows_next(rows) ? (uint32_t)db_get_u64(rows, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &size_statement, DB_ARGS(db_text(id)), size_mb, err);
 }
 
 int checkpoint_row_made_in(struct db *db, const char *sandbox_id, uint32_t incarnation,
                            char id[ID_SIZE], struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &made_in_statement, DB_ARGS(db_text(sandbox_id), db_u64(incarnation)), &rows,
-                 err) < 0)
-        return -1;
-    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return db_query_text(db, &made_in_statement, DB_ARGS(db_text(sandbox_id), db_u64(incarnation)),
+                         id, ID_SIZE, err);
 }
 
 int checkpoint_row_in_use(struct db *db, const char *id, bool *in_use, struct error **err)
@@ -311,11 +292,8 @@ int checkpoint_row_uses_instance(struct db *db, uint32_t host_id, const char *in
 int checkpoint_row_of_instance(struct db *db, const char *instance_name, char id[ID_SIZE],
                                struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &of_instance_statement, DB_ARGS(db_text(instance_name)), &rows, err) < 0)
-        return -1;
-    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return db_query_text(db, &of_instance_statement, DB_ARGS(db_text(instance_name)), id, ID_SIZE,
+                         err);
 }
 
 int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **list,
@@ -360,13 +338,9 @@ int checkpoint_row_insert(struct db *db, struct checkpoint *c, struct error **er
 int checkpoint_row_find(struct db *db, const char *team_id, const char *name, uint32_t version,
                         struct checkpoint *checkpoint, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, &find_statement,
-                     DB_ARGS(db_text(team_id), db_text(name), db_u64(version), db_u64(version)),
-                     "There is no such checkpoint.", &rows, err) < 0)
-        return -1;
-    read_checkpoint(rows, checkpoint);
-    return 0;
+    return DB_ROW(db, &find_statement,
+                  DB_ARGS(db_text(team_id), db_text(name), db_u64(version), db_u64(version)),
+                  "There is no such checkpoint.", read_checkpoint, checkpoint, err);
 }
 
 static int tell(struct db *db, const struct checkpoint *checkpoint, enum event_kind kind,
@@ -403,12 +377,8 @@ static int deleting_body(struct db *db, void *context, struct error **err)
 {
     const struct deleting *deleting = context;
     struct checkpoint was;
-    if (checkpoint_get_any(db, deleting->id, true, &was, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
-            return -1;
-        error_clear(err);
-        return 0;
-    }
+    if (checkpoint_get_any(db, deleting->id, true, &was, err) < 0)
+        return error_clear_if(err, ERR_NOT_FOUND) ? 0 : -1;
     if (db_exec(db, &deleting_statement,
                 DB_ARGS(db_i64(clock_in_s(deleting->lease_s)), db_text(deleting->id)), NULL,
                 err) < 0)

@@ -33,12 +33,8 @@ static int remove_copy(struct worker *worker, const struct checkpoint *checkpoin
                        struct error **err)
 {
     struct runtime *runtime;
-    if (runtimes_get(worker->runtimes, worker->db, checkpoint->host_id, &runtime, err) < 0) {
-        if ((*err)->code != ERR_HOST_LOST)
-            return -1;
-        error_clear(err);
-        return 0;
-    }
+    if (runtimes_get(worker->runtimes, worker->db, checkpoint->host_id, &runtime, err) < 0)
+        return error_clear_if(err, ERR_HOST_LOST) ? 0 : -1;
     return checkpoint->for_fork ? drop_snapshots(worker, runtime, checkpoint, err)
                                 : runtime->ops->destroy(runtime, checkpoint->instance_name, err);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_make.h"
 #include "base/str.h"
 
 #define ID_PREFIX "evt_"
@@ -106,8 +107,6 @@ json_t *event_to_json(const struct event *event)
 json_t *event_page_to_json(const struct event *list, unsigned count, uint64_t last_id)
 {
     char id[EVENT_ID_SIZE];
-    json_t *events = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(events, event_to_json(&list[i]));
+    json_t *events = JSON_LIST(list, count, event_to_json);
     return json_pack("{s:o, s:s}", "events", events, "last_id", event_id_format(last_id, id));
 }

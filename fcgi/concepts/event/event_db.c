@@ -283,11 +283,7 @@ static void read_event(const struct db_rows *rows, struct event *event)
 
 int event_head(struct db *db, uint64_t *head, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &head_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    *head = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &head_statement, DB_NO_ARGS, head, err);
 }
 
 int event_backlog(struct db *db, uint64_t *count, uint64_t *lag_ms, struct error **err)

@@ -75,11 +75,9 @@ static int add_use(struct db *db, const struct db_statement *statement, struct d
                    const char *what, struct ring_use uses[RING_USES_MAX], unsigned *count,
                    struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, statement, DB_ARGS(key), &rows, err) < 0)
+    uint64_t found;
+    if (DB_NUMBER(db, statement, DB_ARGS(key), &found, err) < 0)
         return -1;
-    db_rows_next(rows);
-    uint64_t found = db_get_u64(rows, 0);
     if (found)
         uses[(*count)++] = (struct ring_use){what, found};
     return 0;

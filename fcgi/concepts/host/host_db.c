@@ -197,11 +197,7 @@ static unsigned read_host(const struct db_rows *rows, struct host *host)
 static int get_one(struct db *db, const struct db_statement *statement, struct db_value key,
                    struct host *host, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, statement, DB_ARGS(key), "There is no such host.", &rows, err) < 0)
-        return -1;
-    read_host(rows, host);
-    return 0;
+    return DB_ROW(db, statement, DB_ARGS(key), "There is no such host.", read_host, host, err);
 }
 
 int host_get(struct db *db, uint32_t id, struct host *host, struct error **err)

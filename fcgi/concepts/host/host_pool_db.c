@@ -80,14 +80,11 @@ static int pool_put_body(struct db *db, void *context, struct error **err)
 {
     const struct pool_put *put = context;
     struct db_value host = db_u64(put->host_id);
+    uint64_t promised_gb;
     bool known;
-    if (db_query_finds(db, &lock_pool_statement, DB_ARGS(host), &known, err) < 0)
+    if (db_query_finds(db, &lock_pool_statement, DB_ARGS(host), &known, err) < 0 ||
+        DB_NUMBER(db, &promised_statement, DB_ARGS(host, host, host), &promised_gb, err) < 0)
         return -1;
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &promised_statement, DB_ARGS(host, host, host), &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    uint64_t promised_gb = db_get_u64(rows, 0);
     return db_exec(db, known ? &update_pool_statement : &insert_pool_statement,
                    DB_ARGS(db_u64(put->total_mb), db_u64(put->used_mb), db_u64(promised_gb),
                            db_i64(clock_now_ms()), host),

@@ -200,10 +200,9 @@ int idempotency_begin(struct db *db, const struct keyring *ring,
         return -1;
     if (db_transaction(db, begin_body, &begin, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE))
         return -1;
     /* A parallel request inserted the row first; read it now. */
-    error_clear(err);
     return db_transaction(db, begin_body, &begin, err);
 }
 

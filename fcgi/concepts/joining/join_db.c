@@ -118,14 +118,8 @@ int join_row_lock(struct db *db, const char *id, struct join_row *row, bool *fou
 
 int join_row_get(struct db *db, const char *id, struct join *join, bool *found, struct error **err)
 {
-    db_rows_auto *rows = NULL;
     *join = (struct join){.options = NULL};
-    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    *found = db_rows_next(rows);
-    if (*found)
-        read_join(rows, join);
-    return 0;
+    return DB_FIND(db, &get_statement, DB_ARGS(db_text(id)), read_join, join, found, err);
 }
 
 int join_list(struct db *db, struct join **joins, unsigned *count, struct error **err)

@@ -51,11 +51,7 @@ DB_STATEMENT(crowd_out_statement) = {
 
 int device_row_count(struct db *db, uint64_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, NULL, 0, &rows, err) < 0)
-        return -1;
-    *count = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &count_statement, DB_NO_ARGS, count, err);
 }
 
 int device_row_crowd_out(struct db *db, const char *network, bool *made_room, struct error **err)

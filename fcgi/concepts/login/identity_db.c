@@ -65,9 +65,8 @@ int identity_link(struct db *db, const char *issuer, const char *subject, const 
             DB_ARGS(db_text(issuer), db_text(subject), db_text(user_id), db_i64(clock_now_ms())),
             NULL, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE))
         return -1;
-    error_clear(err);
     return error_set(err, ERR_NAME_TAKEN,
                      "The identity provider's user %s is linked to another user already.", subject);
 }

@@ -97,10 +97,10 @@ struct change {
 
 static int check_count(struct db *db, const char *user_id, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, DB_ARGS(db_text(user_id)), &rows, err) < 0)
+    uint64_t count;
+    if (DB_NUMBER(db, &count_statement, DB_ARGS(db_text(user_id)), &count, err) < 0)
         return -1;
-    if (!db_rows_next(rows) || db_get_u64(rows, 0) < PASSKEYS_MAX)
+    if (count < PASSKEYS_MAX)
         return 0;
     return error_set(err, ERR_INVALID_REQUEST, "You have %d passkeys; remove one first.",
                      PASSKEYS_MAX);
@@ -129,9 +129,8 @@ int passkey_row_insert(struct db *db, const char *user_id, unsigned epoch,
     struct change change = {user_id, epoch, passkey, NULL};
     if (db_transaction(db, insert_body, &change, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE))
         return -1;
-    error_clear(err);
     return error_set(err, ERR_INVALID_REQUEST, "This passkey cannot be added; make another one.");
 }
 

@@ -94,11 +94,10 @@ struct make {
 
 static int check_count(struct db *db, const char *team_id, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+    uint64_t count;
+    if (DB_NUMBER(db, &count_statement, DB_ARGS(db_text(team_id)), &count, err) < 0)
         return -1;
-    db_rows_next(rows);
-    if (db_get_u64(rows, 0) < TEAM_LINKS_MAX)
+    if (count < TEAM_LINKS_MAX)
         return 0;
     return error_set(err, ERR_INVALID_REQUEST, "A team has at most %d open links.", TEAM_LINKS_MAX);
 }
@@ -178,8 +177,7 @@ int team_link_accept(struct db *db, const struct team_link *link, const char *us
     struct use use = {link, user_name, member};
     if (db_transaction(db, use_body, &use, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE))
         return -1;
-    error_clear(err);
     return error_set(err, ERR_NAME_TAKEN, "%s is a member of the team already.", user_name);
 }

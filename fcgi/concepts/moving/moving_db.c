@@ -204,12 +204,11 @@ int move_clear_from(struct db *db, const char *group_id, bool arrived, const cha
 
 int move_copied(struct db *db, const struct move *move, bool *all, struct error **err)
 {
-    db_rows_auto *rows = NULL;
+    uint64_t left;
     if (db_exec(db, &copied_statement, DB_ARGS(db_text(move->id)), NULL, err) < 0 ||
-        db_query(db, &left_statement, DB_ARGS(db_text(move->group_id)), &rows, err) < 0)
+        DB_NUMBER(db, &left_statement, DB_ARGS(db_text(move->group_id)), &left, err) < 0)
         return -1;
-    db_rows_next(rows);
-    *all = db_get_u64(rows, 0) == 0;
+    *all = left == 0;
     return 0;
 }
 
@@ -253,13 +252,7 @@ int move_extend(struct db *db, const char *sandbox_id, int64_t deadline_at_ms, s
 
 int move_find(struct db *db, const char *id, struct move *move, bool *found, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &find_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    *found = db_rows_next(rows);
-    if (*found)
-        read_move(rows, move);
-    return 0;
+    return DB_FIND(db, &find_statement, DB_ARGS(db_text(id)), read_move, move, found, err);
 }
 
 int move_goes_on(struct db *db, const char *sandbox_id, bool *goes_on, struct error **err)
@@ -274,21 +267,15 @@ int move_goes_on(struct db *db, const char *sandbox_id, bool *goes_on, struct er
 int move_leaving_ids(struct db *db, const struct db_statement *statement, int64_t failed_before_ms,
                      unsigned limit, char (*ids)[ID_SIZE], unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, statement, DB_ARGS(db_i64(failed_before_ms), db_u64(limit)), &rows, err) < 0)
-        return -1;
-    for (*count = 0; *count < limit && db_rows_next(rows); ++*count)
-        db_copy_text(ids[*count], rows, 0);
-    return 0;
+    *count = 0;
+    return db_query_ids(db, statement, DB_ARGS(db_i64(failed_before_ms), db_u64(limit)), limit, ids,
+                        count, err);
 }
 
 int move_failure(struct db *db, const char *id, char failure[MOVE_FAILURE_SIZE], struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &failure_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    snprintf(failure, MOVE_FAILURE_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return db_query_text(db, &failure_statement, DB_ARGS(db_text(id)), failure, MOVE_FAILURE_SIZE,
+                         err);
 }
 
 int move_purge(struct db *db, int64_t before_ms, struct error **err)

@@ -74,11 +74,7 @@ static char *text_of(const json_t *set)
 
 static int count(struct db *db, const char *team_id, uint64_t *names, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
-        return -1;
-    *names = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &count_statement, DB_ARGS(db_text(team_id)), names, err);
 }
 
 /* Count the team's names after those of the set were added. */

@@ -5,6 +5,7 @@
 
 #include "archive/archive.h"
 #include "base/clock.h"
+#include "base/json_make.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "event/event.h"
@@ -31,12 +32,6 @@ static int add_sandboxes(struct db *db, json_t *status, struct error **err)
     return 0;
 }
 
-static json_t *time_or_null(int64_t at_ms)
-{
-    char text[CLOCK_ISO8601_SIZE];
-    return at_ms ? json_string(clock_format_iso8601(at_ms, text)) : json_null();
-}
-
 static int add_hosts(struct db *db, json_t *status, struct error **err)
 {
     struct host *hosts = NULL;
@@ -56,7 +51,7 @@ static int add_hosts(struct db *db, json_t *status, struct error **err)
             json_pack(
                 "{s:s, s:s, s:s, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}",
                 "name", h->name, "state", host_state_names[h->state], "condition", condition,
-                "since", time_or_null(since_ms), "events", heard, "memory_low", h->memory_low,
+                "since", time_to_json(since_ms), "events", heard, "memory_low", h->memory_low,
                 "sandboxes", (json_int_t)h->sandboxes, "vcpus", (json_int_t)h->vcpus, "used_vcpus",
                 (json_int_t)h->used_vcpus, "memory_mb", (json_int_t)h->memory_mb, "used_memory_mb",
                 (json_int_t)h->used_memory_mb, "disk_overcommit", (json_int_t)h->disk_overcommit,
@@ -298,10 +293,10 @@ static int add_archive(struct db *db, const struct settings *settings, json_t *s
         json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:s, s:I}", "url",
                   settings->archive_url, "copies", sandboxes + checkpoints, "sandboxes", sandboxes,
                   "checkpoints", checkpoints, "bytes", (json_int_t)report.whole_bytes, "newest",
-                  time_or_null(report.newest_at_ms), "storing", (json_int_t)report.storing,
+                  time_to_json(report.newest_at_ms), "storing", (json_int_t)report.storing,
                   "failing", (json_int_t)report.failing, "removing", (json_int_t)report.removing,
                   "behind", (json_int_t)report.behind, "behind_since",
-                  time_or_null(report.behind_since_ms), "last_error", report.failure, "evicted",
+                  time_to_json(report.behind_since_ms), "last_error", report.failure, "evicted",
                   (json_int_t)report.evicted));
     if (report.failing)
         problem(json_object_get(status, "problems"), "%llu copies to the archive have failed: %s.",

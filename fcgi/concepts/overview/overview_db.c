@@ -99,12 +99,7 @@ int overview_count_operations(struct db *db, int64_t now_ms,
 
 int overview_count_due(struct db *db, int64_t before_ms, uint64_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &due_statement, DB_ARGS(db_i64(before_ms)), &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    *count = db_get_u64(rows, 0);
-    return 0;
+    return DB_NUMBER(db, &due_statement, DB_ARGS(db_i64(before_ms)), count, err);
 }
 
 int overview_demands(struct db *db, int64_t since_ms, struct demand demands[OVERVIEW_DEMANDS_MAX],

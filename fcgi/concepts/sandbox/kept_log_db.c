@@ -54,11 +54,7 @@ int kept_log_get(struct db *db, const char *sandbox_id, struct buffer *sealed, s
 
 static int read_size(struct db *db, const char *team_id, uint64_t *size, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &size_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
-        return -1;
-    *size = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &size_statement, DB_ARGS(db_text(team_id)), size, err);
 }
 
 int kept_log_trim(struct db *db, const char *team_id, uint64_t most, struct error **err)

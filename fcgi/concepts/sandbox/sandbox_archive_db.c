@@ -26,28 +26,18 @@ DB_STATEMENT(evictable_statement) = {
               "LIMIT ?",
     false};
 
-static void read_ids(struct db_rows *rows, unsigned limit, char (*ids)[ID_SIZE], unsigned *count)
-{
-    for (*count = 0; *count < limit && db_rows_next(rows); ++*count)
-        db_copy_text(ids[*count], rows, 0);
-}
-
 int sandbox_row_on_lost_host(struct db *db, unsigned limit, char (*ids)[ID_SIZE], unsigned *count,
                              struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &on_lost_host_statement, DB_ARGS(db_u64(limit)), &rows, err) < 0)
-        return -1;
-    read_ids(rows, limit, ids, count);
-    return 0;
+    *count = 0;
+    return db_query_ids(db, &on_lost_host_statement, DB_ARGS(db_u64(limit)), limit, ids, count,
+                        err);
 }
 
 int sandbox_row_evictable(struct db *db, unsigned percent, unsigned limit, char (*ids)[ID_SIZE],
                           unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &evictable_statement, DB_ARGS(db_u64(percent), db_u64(limit)), &rows, err) < 0)
-        return -1;
-    read_ids(rows, limit, ids, count);
-    return 0;
+    *count = 0;
+    return db_query_ids(db, &evictable_statement, DB_ARGS(db_u64(percent), db_u64(limit)), limit,
+                        ids, count, err);
 }

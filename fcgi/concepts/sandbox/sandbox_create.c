@@ -202,9 +202,8 @@ static int hold_checkpoint(struct db *db, const struct insert *insert, uint32_t 
 {
     if (checkpoint_hold(db, insert->source->checkpoint.id, host_id, err) == 0)
         return 0;
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     return source_no_checkpoint(insert->request->source_field, err);
 }
 

@@ -154,12 +154,8 @@ void sandbox_row_read_own(const struct db_rows *rows, unsigned first, struct san
 static int get_one(struct db *db, const struct db_statement *statement, const char *key,
                    struct sandbox *sandbox, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, statement, DB_ARGS(db_text(key)), "There is no such sandbox.", &rows,
-                     err) < 0)
-        return -1;
-    sandbox_row_read(rows, sandbox);
-    return 0;
+    return DB_ROW(db, statement, DB_ARGS(db_text(key)), "There is no such sandbox.",
+                  sandbox_row_read, sandbox, err);
 }
 
 int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err)
@@ -279,13 +275,10 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
 int sandbox_row_kept_on_host(struct db *db, uint32_t host_id, const char *after, unsigned limit,
                              char (*ids)[ID_SIZE], unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &kept_on_host_statement,
-                 DB_ARGS(db_u64(host_id), db_text(after), db_u64(limit)), &rows, err) < 0)
-        return -1;
-    for (*count = 0; *count < limit && db_rows_next(rows); ++*count)
-        db_copy_text(ids[*count], rows, 0);
-    return 0;
+    *count = 0;
+    return db_query_ids(db, &kept_on_host_statement,
+                        DB_ARGS(db_u64(host_id), db_text(after), db_u64(limit)), limit, ids, count,
+                        err);
 }
 
 /* --- writing --- */

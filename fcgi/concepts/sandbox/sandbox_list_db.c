@@ -169,14 +169,13 @@ static int choose_lead(struct db *db, const struct asked *asked, unsigned *lead,
     *lead = 0;
     for (unsigned i = 0; filter->metadata_count > 1 && i < filter->metadata_count; i++) {
         const struct sandbox_filter_pair *pair = &filter->metadata[i];
-        db_rows_auto *rows = NULL;
-        if (db_query(db, &count_statement,
-                     DB_ARGS(db_text(asked->team_id), db_blob(pair->name, pair->name_size),
-                             db_blob(pair->value, pair->value_size), db_text(asked->after),
-                             db_text(asked->before), db_u64(FEW)),
-                     &rows, err) < 0)
+        uint64_t count;
+        if (DB_NUMBER(db, &count_statement,
+                      DB_ARGS(db_text(asked->team_id), db_blob(pair->name, pair->name_size),
+                              db_blob(pair->value, pair->value_size), db_text(asked->after),
+                              db_text(asked->before), db_u64(FEW)),
+                      &count, err) < 0)
             return -1;
-        uint64_t count = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
         if (count < fewest) {
             fewest = count;
             *lead = i;

@@ -42,46 +42,25 @@ DB_STATEMENT(volumes_host_statement) = {
     " WHERE a.sandbox_id = ? ORDER BY v.id LIMIT 1",
     false};
 
-static void take_ids(struct db_rows *rows, unsigned limit, char (*ids)[ID_SIZE], unsigned *count)
-{
-    for (; *count < limit && db_rows_next(rows); ++*count)
-        db_copy_text(ids[*count], rows, 0);
-}
-
-static int find_following(struct db *db, int64_t failed_before_ms, unsigned limit,
-                          char (*ids)[ID_SIZE], unsigned *count, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &following_statement, DB_ARGS(db_i64(failed_before_ms), db_u64(limit)), &rows,
-                 err) < 0)
-        return -1;
-    take_ids(rows, limit, ids, count);
-    return 0;
-}
-
 int sandbox_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                         char (*ids)[ID_SIZE], unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
     struct db_value since = db_i64(failed_before_ms);
     *count = 0;
-    if (find_following(db, failed_before_ms, limit, ids, count, err) < 0 ||
-        db_query(db, &leaving_statement, DB_ARGS(since, since, db_u64(limit)), &rows, err) < 0)
+    if (db_query_ids(db, &following_statement, DB_ARGS(since, db_u64(limit)), limit, ids, count,
+                     err) < 0)
         return -1;
-    take_ids(rows, limit, ids, count);
-    return 0;
+    return db_query_ids(db, &leaving_statement, DB_ARGS(since, since, db_u64(limit)), limit, ids,
+                        count, err);
 }
 
 int sandbox_row_leaving_running(struct db *db, int64_t failed_before_ms, unsigned limit,
                                 char (*ids)[ID_SIZE], unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
     struct db_value since = db_i64(failed_before_ms);
     *count = 0;
-    if (db_query(db, &running_statement, DB_ARGS(since, since, db_u64(limit)), &rows, err) < 0)
-        return -1;
-    take_ids(rows, limit, ids, count);
-    return 0;
+    return db_query_ids(db, &running_statement, DB_ARGS(since, since, db_u64(limit)), limit, ids,
+                        count, err);
 }
 
 int sandbox_row_first_volume(struct db *db, const struct sandbox *sandbox, char id[ID_SIZE],

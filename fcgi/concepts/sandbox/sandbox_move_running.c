@@ -313,9 +313,7 @@ int sandbox_move_running(struct moving *moving, struct error **err)
             result = lease_check(&moving->lease, err);
     }
     sandbox_deinit(&running.sandbox);
-    if (result < 0 && (*err)->code == ERR_LEASE_LOST) { /* another process continues */
-        error_clear(err);
+    if (result < 0 && error_clear_if(err, ERR_LEASE_LOST)) /* another process continues */
         return 0;
-    }
     return result;
 }

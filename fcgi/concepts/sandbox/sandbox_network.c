@@ -288,10 +288,8 @@ static int apply_due(struct worker *worker, const char *id, struct error **err)
     sandbox_auto sandbox = {0};
     if (sandbox_get(worker->db, id, &sandbox, err) == 0)
         return apply(worker, &sandbox, err);
-    if ((*err)->code != ERR_NOT_FOUND) /* the sandbox is gone, and its policy too */
-        return -1;
-    error_clear(err);
-    return 0;
+    /* no sandbox: its policy is gone too */
+    return error_clear_if(err, ERR_NOT_FOUND) ? 0 : -1;
 }
 
 static int remove_orphan(struct worker *worker, const struct orphan *orphan, struct error **err)

@@ -124,12 +124,8 @@ int network_row_failed(struct db *db, const char *sandbox_id, uint64_t revision,
 
 int network_row_any_due(struct db *db, bool *any, struct error **err)
 {
-    db_rows_auto *rows = NULL;
     struct db_value now = db_i64(clock_now_ms());
-    if (db_query(db, &any_due_statement, DB_ARGS(now, now), &rows, err) < 0)
-        return -1;
-    *any = db_rows_next(rows) && db_get_bool(rows, 0);
-    return 0;
+    return DB_NUMBER(db, &any_due_statement, DB_ARGS(now, now), any, err);
 }
 
 int network_row_take_due(struct db *db, uint64_t lease_ms, char id[LEASE_KEY_SIZE],

@@ -215,10 +215,8 @@ int sandbox_pause(struct worker *worker, const char *id, bool keep_memory, struc
             work.sandbox = (struct sandbox){0};
             return 0;
         }
-        if ((*err)->code == ERR_SANDBOX_NOT_RUNNING) { /* by this call, or by the one it joined */
-            error_clear(err);
+        if (error_clear_if(err, ERR_SANDBOX_NOT_RUNNING)) /* by this call, or the one it joined */
             return sandbox_get(worker->db, id, sandbox, err);
-        }
         if ((*err)->code != ERR_SANDBOX_BUSY)
             return work_public_error(&work, err);
         if (wait_while_busy(give_up_ms, err) < 0)

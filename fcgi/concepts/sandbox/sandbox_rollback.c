@@ -49,9 +49,8 @@ static int check_checkpoint(const struct sandbox *sandbox, const struct checkpoi
 /* Replace "there is no such checkpoint" by an error that names the member of the request. */
 static int name_missing(struct error **err)
 {
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     return error_set_field(err, ERR_NOT_FOUND, "/checkpoint",
                            "The team has no checkpoint with this id or name.");
 }

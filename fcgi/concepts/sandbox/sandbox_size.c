@@ -93,9 +93,8 @@ static int follow(struct telling *telling, struct error **err)
     sandbox_auto sandbox = {0};
     error_auto failure = NULL;
     if (sandbox_get_any(telling->worker->db, telling->id, false, &sandbox, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
+        if (!error_clear_if(err, ERR_NOT_FOUND))
             return -1;
-        error_clear(err);
         return sandbox_size_forget(telling->worker->db, telling->id, err);
     }
     switch (sandbox.state) {

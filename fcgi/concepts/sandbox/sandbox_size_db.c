@@ -63,12 +63,8 @@ int sandbox_size_hold(struct db *db, const char *sandbox_id, const char *owner, 
 
 int sandbox_size_overdue(struct db *db, uint64_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &overdue_statement, DB_ARGS(db_i64(clock_now_ms() - OVERDUE_MS)), &rows, err) <
-        0)
-        return -1;
-    *count = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &overdue_statement, DB_ARGS(db_i64(clock_now_ms() - OVERDUE_MS)), count,
+                     err);
 }
 
 int size_row_take(struct db *db, const char *owner, uint64_t lease_s, char id[LEASE_KEY_SIZE],

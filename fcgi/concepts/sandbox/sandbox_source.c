@@ -19,9 +19,8 @@ static int find_checkpoint(struct db *db, const struct sandbox_create *request,
 {
     struct checkpoint *checkpoint = &source->checkpoint;
     if (checkpoint_resolve(db, request->team, request->source, checkpoint, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
+        if (!error_clear_if(err, ERR_NOT_FOUND))
             return -1;
-        error_clear(err);
         return source_no_checkpoint(request->source_field, err);
     }
     return template_version_get(db, checkpoint->template_version_id, &source->version, err);

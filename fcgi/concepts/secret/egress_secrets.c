@@ -60,8 +60,7 @@ static json_t *read_secret(struct db *db, const struct keyring *ring, const char
         (!ring || secret_reveal(db, ring, team_id, name, &value, err) == 0))
         found = json_pack("{s:O, s:s*}", "hosts", secret.hosts, "value", value);
     secret_deinit(&secret);
-    if (*err && (*err)->code == ERR_NOT_FOUND)
-        error_clear(err);
+    error_clear_if(err, ERR_NOT_FOUND);
     return found;
 }
 

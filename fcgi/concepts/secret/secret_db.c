@@ -144,13 +144,13 @@ static int seal(const struct put *put, const char *id, struct buffer *sealed, st
 
 static int admit(struct db *db, const struct put *put, struct error **err)
 {
-    db_rows_auto *rows = NULL;
+    uint64_t count;
     if (!put->change->value || !put->change->hosts)
         return error_set_field(err, ERR_INVALID_REQUEST, put->change->value ? "/hosts" : "/value",
                                "A new secret needs a value and the hosts that it may be sent to.");
-    if (db_query(db, &count_statement, DB_ARGS(db_text(put->team->id)), &rows, err) < 0)
+    if (DB_NUMBER(db, &count_statement, DB_ARGS(db_text(put->team->id)), &count, err) < 0)
         return -1;
-    if (db_rows_next(rows) && db_get_u64(rows, 0) >= SECRETS_PER_TEAM)
+    if (count >= SECRETS_PER_TEAM)
         return error_set_field(err, ERR_INVALID_REQUEST, "/name",
                                "The team has %d secrets already; delete one first.",
                                SECRETS_PER_TEAM);
@@ -227,9 +227,8 @@ static int put_body(struct db *db, void *context, struct error **err)
     if (team_lock(db, team_id, &plan, err) < 0)
         return -1;
     put->created = secret_get(db, team_id, name, put->secret, err) < 0;
-    if (put->created && (*err)->code != ERR_NOT_FOUND)
+    if (put->created && !error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     if (!put->created && put->change->only_new)
         return error_set_field(err, ERR_NAME_TAKEN, "/name",
                                "The team already has a secret with this name.");

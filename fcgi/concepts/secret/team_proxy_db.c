@@ -18,13 +18,7 @@ DB_STATEMENT(delete_statement) = {"team_proxy.delete",
 
 int team_proxy_get(struct db *db, const char *team_id, json_t **proxy, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *proxy = NULL;
-    if (db_query(db, &get_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        *proxy = json_loads(db_get_text(rows, 0), 0, NULL);
-    return 0;
+    return db_query_json(db, &get_statement, DB_ARGS(db_text(team_id)), proxy, err);
 }
 
 struct put {

@@ -92,9 +92,8 @@ static int open_host_of(struct building *building, const struct checkpoint *chec
     bool going;
     if (runtimes_get(worker->runtimes, worker->db, checkpoint->host_id, runtime, err) == 0)
         return 0;
-    if ((*err)->code != ERR_HOST_LOST)
+    if (!error_clear_if(err, ERR_HOST_LOST))
         return -1;
-    error_clear(err);
     if (checkpoint_leave_lost_host(worker, checkpoint->id, &going, err) < 0)
         return -1;
     return error_set(

@@ -191,9 +191,8 @@ static int check_checkpoint(struct db *db, const char *id, struct error **err)
     uint32_t host_id;
     if (checkpoint_hold(db, id, &host_id, err) == 0)
         return 0;
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     return error_set_field(err, ERR_INVALID_REQUEST, "/checkpoint_id",
                            "The team has no checkpoint of this id.");
 }
@@ -202,12 +201,10 @@ static int check_checkpoint(struct db *db, const char *id, struct error **err)
 static int check_room(struct db *db, const char *team_id, struct error **err)
 {
     struct plan plan;
-    db_rows_auto *rows = NULL;
+    unsigned count;
     if (team_lock(db, team_id, &plan, err) < 0 ||
-        db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        DB_NUMBER(db, &count_statement, DB_ARGS(db_text(team_id)), &count, err) < 0)
         return -1;
-    db_rows_next(rows);
-    unsigned count = (unsigned)db_get_u64(rows, 0);
     if (count < TEMPLATE_VERSIONS_MAX)
         return 0;
     error_set(err, ERR_BUILD_QUOTA_EXCEEDED,
@@ -269,18 +266,15 @@ static int take_body(struct db *db, void *context, struct error **err)
 {
     struct taking *taking = context;
     char id[LEASE_KEY_SIZE];
-    db_rows_auto *rows = NULL;
+    bool found;
     *taking->version = (struct template_version){.id = ""};
     if (lease_take(db, taking->table, taking->lease_owner, taking->lease_s * 1000, id,
                    taking->attempts, err) < 0)
         return -1;
     if (!*id)
         return 0;
-    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        template_row_read(rows, taking->version);
-    return 0;
+    return DB_FIND(db, &get_statement, DB_ARGS(db_text(id)), template_row_read, taking->version,
+                   &found, err);
 }
 
 int template_row_take(struct db *db, const char *lease_owner, uint64_t lease_s,
@@ -359,13 +353,7 @@ int template_version_set_image(struct db *db, const char *id, const json_t *conf
 
 int template_version_image(struct db *db, const char *id, json_t **config, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *config = NULL;
-    if (db_query(db, &image_of_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        *config = json_loads(db_get_text(rows, 0), 0, NULL);
-    return 0;
+    return db_query_json(db, &image_of_statement, DB_ARGS(db_text(id)), config, err);
 }
 
 static int tell(struct db *db, const struct template_version *version, bool ready,

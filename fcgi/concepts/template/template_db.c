@@ -171,16 +171,11 @@ void template_row_read(const struct db_rows *rows, struct template_version *vers
 static int find_template(struct db *db, const struct template_reference *reference,
                          const char *team_id, char id[ID_SIZE], struct error **err)
 {
-    db_rows_auto *rows = NULL;
     struct db_value slug = db_text(reference->slug), team = db_text(team_id);
-    int result = *reference->team
-                     ? db_query(db, &find_named_statement,
-                                DB_ARGS(db_text(reference->team), slug, team), &rows, err)
-                     : db_query(db, &find_statement, DB_ARGS(slug, team), &rows, err);
-    if (result < 0)
-        return -1;
-    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return *reference->team
+               ? db_query_text(db, &find_named_statement,
+                               DB_ARGS(db_text(reference->team), slug, team), id, ID_SIZE, err)
+               : db_query_text(db, &find_statement, DB_ARGS(slug, team), id, ID_SIZE, err);
 }
 
 static int query_tag(struct db *db, const char *template_id, const char *tag, struct db_rows **rows,
@@ -299,17 +294,12 @@ static int resolve_slug(struct db *db, const struct template_reference *referenc
                         const char *team_id, struct template_version *version, bool *found,
                         struct error **err)
 {
-    db_rows_auto *rows = NULL;
     *found = false;
     if (reference->kind != REFERENCE_SLUG || *reference->team)
         return 0;
-    if (db_query(db, &meant_by_slug_statement, DB_ARGS(db_text(reference->slug), db_text(team_id)),
-                 &rows, err) < 0)
-        return -1;
-    *found = db_rows_next(rows);
-    if (*found)
-        template_row_read(rows, version);
-    return 0;
+    return DB_FIND(db, &meant_by_slug_statement,
+                   DB_ARGS(db_text(reference->slug), db_text(team_id)), template_row_read, version,
+                   found, err);
 }
 
 int template_resolve(struct db *db, const char *team_id, const char *text, const char *field,
@@ -338,12 +328,8 @@ int template_resolve(struct db *db, const char *team_id, const char *text, const
 int template_version_get(struct db *db, const char *id, struct template_version *version,
                          struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, &get_statement, DB_ARGS(db_text(id)), "There is no such template version.",
-                     &rows, err) < 0)
-        return -1;
-    template_row_read(rows, version);
-    return 0;
+    return DB_ROW(db, &get_statement, DB_ARGS(db_text(id)), "There is no such template version.",
+                  template_row_read, version, err);
 }
 
 int template_version_list(struct db *db, const char *team_id, struct template_version **versions,
@@ -406,12 +392,9 @@ static int check_version(const struct template_version *version, const char *slu
  * template does not exist. */
 static int lock_template(struct db *db, struct template_version *version, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_statement, DB_ARGS(db_text(version->owner), db_text(version->slug)),
-                 &rows, err) < 0)
-        return -1;
-    snprintf(version->template_id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return db_query_text(db, &lock_statement,
+                         DB_ARGS(db_text(version->owner), db_text(version->slug)),
+                         version->template_id, ID_SIZE, err);
 }
 
 int template_row_lock(struct db *db, struct template_version *version, struct error **err)
@@ -426,20 +409,15 @@ int template_row_lock(struct db *db, struct template_version *version, struct er
                         db_text(version->slug), db_i64(version->created_at_ms)),
                 NULL, err) == 0)
         return 0;
-    if ((*err)->code != ERR_DB_DUPLICATE)
+    if (!error_clear_if(err, ERR_DB_DUPLICATE)) /* another request created it meanwhile */
         return -1;
-    error_clear(err); /* another request created it meanwhile */
     return lock_template(db, version, err);
 }
 
 int template_row_number(struct db *db, struct template_version *version, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &next_statement, DB_ARGS(db_text(version->template_id)), &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    version->version = (uint32_t)db_get_u64(rows, 0);
-    return 0;
+    return DB_NUMBER(db, &next_statement, DB_ARGS(db_text(version->template_id)), &version->version,
+                     err);
 }
 
 static int add_body(struct db *db, void *context, struct error **err)

@@ -83,10 +83,10 @@ static int check_tags(const struct tagging *tagging, struct error **err)
 
 static int check_bound(struct db *db, const struct tagging *tagging, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, DB_ARGS(db_text(tagging->template_id)), &rows, err) < 0)
+    uint64_t count;
+    if (DB_NUMBER(db, &count_statement, DB_ARGS(db_text(tagging->template_id)), &count, err) < 0)
         return -1;
-    if (!db_rows_next(rows) || db_get_u64(rows, 0) <= TEMPLATE_TAGS_MAX)
+    if (count <= TEMPLATE_TAGS_MAX)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, tagging->field,
                            "A template has at most %d tags; remove one first.", TEMPLATE_TAGS_MAX);
@@ -144,13 +144,7 @@ int template_tags_want(struct db *db, const char *version_id, const json_t *tags
 
 int template_tags_wanted(struct db *db, const char *version_id, json_t **tags, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *tags = NULL;
-    if (db_query(db, &wanted_statement, DB_ARGS(db_text(version_id)), &rows, err) < 0)
-        return -1;
-    if (db_rows_next(rows))
-        *tags = json_loads(db_get_text(rows, 0), 0, NULL);
-    return 0;
+    return db_query_json(db, &wanted_statement, DB_ARGS(db_text(version_id)), tags, err);
 }
 
 static int has_room(struct db *db, const char *template_id, const char *tag, bool *has,

@@ -225,12 +225,8 @@ static int add(struct worker *worker, const struct warm_plan *plan, const struct
     memcpy(warm->template_version_id, want->template_version_id, sizeof warm->template_version_id);
     warm->agent_key_id = keyring_newest(worker->ring);
     warm->resources = want->resources;
-    if (db_transaction(worker->db, add_body, &addition, err) < 0) {
-        if ((*err)->code != ERR_NO_CAPACITY)
-            return -1;
-        error_clear(err);
-        return 0;
-    }
+    if (db_transaction(worker->db, add_body, &addition, err) < 0)
+        return error_clear_if(err, ERR_NO_CAPACITY) ? 0 : -1;
     bool is_time;
     int result = wait_for_turn(worker, plan, warm->host_id, &is_time, err);
     if (!is_time)
@@ -239,10 +235,8 @@ static int add(struct worker *worker, const struct warm_plan *plan, const struct
     if (result == 0 && start_instance(&addition, err) == 0 &&
         warm_row_ready(worker->db, warm->name, err) == 0)
         return 0;
-    if ((*err)->code == ERR_LEASE_LOST) { /* fewer are wanted by now */
-        error_clear(err);
+    if (error_clear_if(err, ERR_LEASE_LOST)) /* fewer are wanted by now */
         return 0;
-    }
     error_auto ignored = NULL;
     warm_dismiss(worker->db, warm->name, &ignored); /* or its lease runs out */
     if (!*want->memory_id)
@@ -291,12 +285,8 @@ static int keep_defaults(struct worker *worker, struct warm_plan *plan, struct e
     if (!settings->warm_pool_size)
         return 0;
     if (template_resolve(worker->db, TEAM_DEPLOYMENT_ID, settings->default_template,
-                         "default_template", &version, err) < 0) {
-        if ((*err)->code != ERR_TEMPLATE_NOT_FOUND)
-            return -1;
-        error_clear(err); /* none yet */
-        return 0;
-    }
+                         "default_template", &version, err) < 0)
+        return error_clear_if(err, ERR_TEMPLATE_NOT_FOUND) ? 0 : -1; /* none yet */
     struct warm_want want = {
         .virtual_machine = version.virtual_machine,
         .net_admin = version.net_admin,

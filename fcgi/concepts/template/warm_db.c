@@ -206,14 +206,10 @@ int warm_row_delete(struct db *db, const char *instance_name, struct error **err
 int warm_row_count(struct db *db, const char *template_version_id,
                    const struct runtime_resources *resources, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement,
-                 DB_ARGS(db_text(template_version_id), db_u64(resources->cpu),
-                         db_u64(resources->memory_mb), db_u64(resources->disk_gb)),
-                 &rows, err) < 0)
-        return -1;
-    *count = db_rows_next(rows) ? (unsigned)db_get_u64(rows, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &count_statement,
+                     DB_ARGS(db_text(template_version_id), db_u64(resources->cpu),
+                             db_u64(resources->memory_mb), db_u64(resources->disk_gb)),
+                     count, err);
 }
 
 int warm_row_insert(struct db *db, const struct warm_instance *warm, uint64_t lease_s,

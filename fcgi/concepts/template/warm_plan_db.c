@@ -111,10 +111,6 @@ int warm_sizes_read(struct db *db, struct warm_sizes *sizes, struct error **err)
 int warm_room_read(struct db *db, const struct runtime_resources *resources, uint64_t *room,
                    struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &room_statement, DB_ARGS(db_u64(resources->cpu), db_u64(resources->memory_mb)),
-                 &rows, err) < 0)
-        return -1;
-    *room = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &room_statement,
+                     DB_ARGS(db_u64(resources->cpu), db_u64(resources->memory_mb)), room, err);
 }

@@ -318,10 +318,7 @@ int keeper_unmount(struct worker *worker, uint32_t host_id, const char *volume_i
     int result = hold.runtime->ops->volume->keeper_unmount(
         hold.runtime, keeper.instance_name, volume_instance_name(volume_id, name), err);
     release_keeper(&hold);
-    if (result == 0 || (*err)->code != ERR_NOT_FOUND)
-        return result;
-    error_clear(err);
-    return 0;
+    return result == 0 || error_clear_if(err, ERR_NOT_FOUND) ? 0 : -1;
 }
 
 int keeper_tidy(struct worker *worker, uint32_t host_id, struct error **err)

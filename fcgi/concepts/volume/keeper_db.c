@@ -134,11 +134,8 @@ int volume_fence_done(struct db *db, const struct volume_fence *fence, struct er
 int volume_files_idle(struct db *db, uint32_t host_id, int64_t since_ms, char id[ID_SIZE],
                       struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &idle_statement, DB_ARGS(db_u64(host_id), db_i64(since_ms)), &rows, err) < 0)
-        return -1;
-    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return db_query_text(db, &idle_statement, DB_ARGS(db_u64(host_id), db_i64(since_ms)), id,
+                         ID_SIZE, err);
 }
 
 int volume_files_forget(struct db *db, const char *id, int64_t since_ms, struct error **err)

@@ -119,12 +119,8 @@ void volume_row_read(const struct db_rows *rows, struct volume *volume)
 static int get_one(struct db *db, const struct db_statement *statement, const char *id,
                    struct volume *volume, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, statement, DB_ARGS(db_text(id)), "There is no such volume.", &rows, err) <
-        0)
-        return -1;
-    volume_row_read(rows, volume);
-    return 0;
+    return DB_ROW(db, statement, DB_ARGS(db_text(id)), "There is no such volume.", volume_row_read,
+                  volume, err);
 }
 
 int volume_get(struct db *db, const char *id, struct volume *volume, struct error **err)
@@ -160,11 +156,9 @@ static int read_plan(struct db *db, const char *team_id, struct plan *plan, stru
 static int check_quota(struct db *db, const struct volume *volume, const struct plan *plan,
                        struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, DB_ARGS(db_text(volume->team_id)), &rows, err) < 0)
+    unsigned count;
+    if (DB_NUMBER(db, &count_statement, DB_ARGS(db_text(volume->team_id)), &count, err) < 0)
         return -1;
-    db_rows_next(rows);
-    unsigned count = (unsigned)db_get_u64(rows, 0);
     if (count < plan->volumes)
         return 0;
     error_set(err, ERR_VOLUME_QUOTA_EXCEEDED,

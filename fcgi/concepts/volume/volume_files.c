@@ -79,10 +79,8 @@ static int mount(const struct attempt *attempt, struct error **err)
 {
     if (keeper_mount(attempt->worker, &attempt->keeper, attempt->volume, err) == 0)
         return OUTCOME_AGAIN;
-    if ((*err)->code != ERR_NOT_FOUND)
-        return OUTCOME_FAILED;
-    error_clear(err); /* the volume server, or the volume, is gone; the next attempt finds out */
-    return OUTCOME_AGAIN;
+    /* the volume server, or the volume, is gone; the next attempt finds out */
+    return error_clear_if(err, ERR_NOT_FOUND) ? OUTCOME_AGAIN : OUTCOME_FAILED;
 }
 
 static int judge(const struct attempt *attempt, const struct keeper_answer *answer,

@@ -187,9 +187,8 @@ static int remove_from(struct moving *moving, struct runtime *runtime, bool *cle
         return -1;
     if (runtime->ops->volume->delete (runtime, volume_instance_name(move->id, name), err) == 0)
         return 0;
-    if ((*err)->code != ERR_VOLUME_ATTACHED)
+    if (!error_clear_if(err, ERR_VOLUME_ATTACHED))
         return -1;
-    error_clear(err);
     *cleared = false;
     return 0;
 }

@@ -196,9 +196,8 @@ static int delete_on_host(struct worker *worker, struct runtime *runtime,
         return -1;
     if (runtime->ops->volume->delete (runtime, name, err) == 0)
         return 0;
-    if ((*err)->code != ERR_VOLUME_ATTACHED)
+    if (!error_clear_if(err, ERR_VOLUME_ATTACHED))
         return -1;
-    error_clear(err);
     if (keeper_unmount(worker, volume->host_id, volume->id, err) < 0)
         return -1;
     return runtime->ops->volume->delete (runtime, name, err);

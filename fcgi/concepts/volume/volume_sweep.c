@@ -26,9 +26,8 @@ static int sweep_body(struct db *db, void *context, struct error **err)
     struct sweeping *sweeping = context;
     struct volume volume;
     if (volume_get_any(db, sweeping->id, true, &volume, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
+        if (!error_clear_if(err, ERR_NOT_FOUND))
             return -1;
-        error_clear(err);
     }
     if (volume_row_is_kept(db, sweeping->id, sweeping->host_id, &sweeping->kept, err) < 0)
         return -1;

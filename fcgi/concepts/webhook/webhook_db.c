@@ -214,11 +214,11 @@ static int create_body(struct db *db, void *context, struct error **err)
     const struct creation *creation = context;
     const struct webhook *webhook = creation->webhook;
     struct plan plan;
-    db_rows_auto *rows = NULL;
+    uint64_t count;
     if (team_lock(db, creation->team->id, &plan, err) < 0 ||
-        db_query(db, &count_statement, DB_ARGS(db_text(creation->team->id)), &rows, err) < 0)
+        DB_NUMBER(db, &count_statement, DB_ARGS(db_text(creation->team->id)), &count, err) < 0)
         return -1;
-    if (db_rows_next(rows) && db_get_u64(rows, 0) >= WEBHOOKS_PER_TEAM)
+    if (count >= WEBHOOKS_PER_TEAM)
         return error_set_field(err, ERR_INVALID_REQUEST, "/url",
                                "The team has %d webhooks already; delete one first.",
                                WEBHOOKS_PER_TEAM);
@@ -286,12 +286,8 @@ static void read_webhook(const struct db_rows *rows, struct webhook *webhook)
 
 int webhook_get(struct db *db, const char *id, struct webhook *webhook, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query_row(db, &get_statement, DB_ARGS(db_text(id)), "There is no such webhook.", &rows,
-                     err) < 0)
-        return -1;
-    read_webhook(rows, webhook);
-    return 0;
+    return DB_ROW(db, &get_statement, DB_ARGS(db_text(id)), "There is no such webhook.",
+                  read_webhook, webhook, err);
 }
 
 int webhook_list(struct db *db, const char *team_id, const char *before, unsigned limit,
@@ -476,12 +472,7 @@ int webhook_message_resend(struct db *db, const char *webhook_id, const char *id
 static int count_messages(struct db *db, const struct db_statement *statement,
                           const char *webhook_id, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, statement, DB_ARGS(db_text(webhook_id)), &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    *count = (unsigned)db_get_u64(rows, 0);
-    return 0;
+    return DB_NUMBER(db, statement, DB_ARGS(db_text(webhook_id)), count, err);
 }
 
 /* Refuse a webhook whose backlog is full. room: the number of messages that it may still get.
@@ -572,11 +563,7 @@ int webhook_purge(struct db *db, struct error **err)
 
 int webhook_backlog(struct db *db, uint64_t *behind, uint64_t *dead, struct error **err)
 {
-    db_rows_auto *first = NULL, *letters = NULL;
-    if (db_query(db, &backlog_statement, DB_NO_ARGS, &first, err) < 0 ||
-        db_query(db, &dead_statement, DB_NO_ARGS, &letters, err) < 0)
+    if (DB_NUMBER(db, &backlog_statement, DB_NO_ARGS, behind, err) < 0)
         return -1;
-    *behind = db_rows_next(first) ? db_get_u64(first, 0) : 0;
-    *dead = db_rows_next(letters) ? db_get_u64(letters, 0) : 0;
-    return 0;
+    return DB_NUMBER(db, &dead_statement, DB_NO_ARGS, dead, err);
 }

@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/ulid.h"
 
 struct db;
 
@@ -150,6 +151,19 @@ int db_query_row(struct db *db, const struct db_statement *statement, const stru
 int db_query_finds(struct db *db, const struct db_statement *statement, const struct db_value *args,
                    size_t count, bool *found, struct error **err);
 
+/* Copy the text in the first column of the first row; "" without rows. */
+int db_query_text(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                  size_t count, char *text, size_t size, struct error **err);
+
+/* Parse the JSON in the first column of the first row. NULL: no row, or no JSON. */
+int db_query_json(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                  size_t count, json_t **json, struct error **err);
+
+/* Append the ids in the first column, and count them in *count, up to limit. */
+int db_query_ids(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                 size_t count, unsigned limit, char (*ids)[ID_SIZE], unsigned *ids_count,
+                 struct error **err);
+
 bool db_rows_next(struct db_rows *rows); /* moves to the first, then the next row */
 void db_rows_free(struct db_rows *rows); /* NULL is allowed */
 
@@ -177,6 +191,37 @@ void *db_rows_array(const struct db_rows *rows, size_t element_size);
         while (result_ == 0 && db_rows_next(rows_))               \
             read(rows_, &(*(list))[(*(count))++]);                \
         result_;                                                  \
+    })
+
+/* Run db_query_row(), and read the row with read(rows, row). args is DB_ARGS(…) or DB_NO_ARGS. */
+#define DB_ROW(db, statement, args, missing, read, row, err)                   \
+    ({                                                                         \
+        db_rows_auto *rows_ = NULL;                                            \
+        int result_ = db_query_row(db, statement, args, missing, &rows_, err); \
+        if (result_ == 0)                                                      \
+            read(rows_, row);                                                  \
+        result_;                                                               \
+    })
+
+/* Do the same, where *found may be false instead of an error. */
+#define DB_FIND(db, statement, args, read, row, found, err)       \
+    ({                                                            \
+        db_rows_auto *rows_ = NULL;                               \
+        int result_ = db_query(db, statement, args, &rows_, err); \
+        if (result_ >= 0 && (*(found) = db_rows_next(rows_)))     \
+            read(rows_, row);                                     \
+        result_;                                                  \
+    })
+
+/* Run a query, and read the number in the first column of its first row into *number, of any
+ * integer type; 0 without rows. args is DB_ARGS(…) or DB_NO_ARGS. */
+#define DB_NUMBER(db, statement, args, number, err)                                            \
+    ({                                                                                         \
+        db_rows_auto *rows_ = NULL;                                                            \
+        int result_ = db_query(db, statement, args, &rows_, err);                              \
+        if (result_ >= 0)                                                                      \
+            *(number) = db_rows_next(rows_) ? (__typeof__(*(number)))db_get_u64(rows_, 0) : 0; \
+        result_;                                                                               \
     })
 
 /* Read a column of the current row, from 0. Reading a number from a column of another type aborts:

@@ -80,12 +80,10 @@ static int half_applied(unsigned version, const char *name, unsigned done, struc
 /* rows of schema_migrations, or NULL when there is no such table yet. */
 static int list_applied(struct db *db, struct db_rows **rows, struct error **err)
 {
-    db_rows_auto *exists = NULL;
-    if (db_query(db, &table_exists_statement, DB_NO_ARGS, &exists, err) < 0)
+    uint64_t exists;
+    if (DB_NUMBER(db, &table_exists_statement, DB_NO_ARGS, &exists, err) < 0)
         return -1;
-    if (!db_rows_next(exists) || db_get_u64(exists, 0) == 0)
-        return 0;
-    return db_query(db, &list_statement, DB_NO_ARGS, rows, err);
+    return exists == 0 ? 0 : db_query(db, &list_statement, DB_NO_ARGS, rows, err);
 }
 
 int db_schema_version(struct db *db, unsigned *version, struct error **err)
@@ -194,9 +192,8 @@ static int apply(struct db *db, const struct migration_file *file, struct error 
 
 static int is_late(struct error **err)
 {
-    if ((*err)->code != ERR_DB_DEADLOCK)
+    if (!error_clear_if(err, ERR_DB_DEADLOCK))
         return -1;
-    error_clear(err);
     return error_set(err, ERR_CONFIG,
                      "another sandlotctl is migrating this database; try again when it has ended");
 }

@@ -333,3 +333,37 @@ int db_query_finds(struct db *db, const struct db_statement *statement, const st
     *found = db_rows_next(rows);
     return 0;
 }
+
+int db_query_text(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                  size_t count, char *text, size_t size, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, statement, args, count, &rows, err) < 0)
+        return -1;
+    snprintf(text, size, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    return 0;
+}
+
+int db_query_json(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                  size_t count, json_t **json, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *json = NULL;
+    if (db_query(db, statement, args, count, &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        *json = json_loads(db_get_text(rows, 0), 0, NULL);
+    return 0;
+}
+
+int db_query_ids(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                 size_t count, unsigned limit, char (*ids)[ID_SIZE], unsigned *ids_count,
+                 struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, statement, args, count, &rows, err) < 0)
+        return -1;
+    for (; *ids_count < limit && db_rows_next(rows); ++*ids_count)
+        db_copy_text(ids[*ids_count], rows, 0);
+    return 0;
+}

@@ -486,10 +486,7 @@ int incus_drop(struct incus *incus, const char *path, struct error **err)
 {
     if (incus_order(incus, "DELETE", path, NULL, err) == 0)
         return 0;
-    if ((*err)->code != ERR_NOT_FOUND)
-        return -1;
-    error_clear(err);
-    return 0;
+    return error_clear_if(err, ERR_NOT_FOUND) ? 0 : -1;
 }
 
 int incus_instance_push(struct incus *incus, const char *name, const struct incus_file *file,

@@ -135,12 +135,8 @@ int incus_instance_memory_loss(struct incus *incus, const char *name, char cause
     autofree char *path = xasprintf("%s/logs/" MEMORY_LOSS_FILE, instance);
     const char *text;
     cause[0] = '\0';
-    if (incus_get_text(incus, path, MEMORY_LOSS_SIZE, &text, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
-            return -1;
-        error_clear(err);
-        return 0;
-    }
+    if (incus_get_text(incus, path, MEMORY_LOSS_SIZE, &text, err) < 0)
+        return error_clear_if(err, ERR_NOT_FOUND) ? 0 : -1;
     snprintf(cause, MEMORY_LOSS_SIZE, "%s", text);
     return 0;
 }

@@ -45,9 +45,8 @@ int incus_project_ensure(struct incus *incus, json_t *config, struct error **err
         return -1;
     if (incus_get(incus, path, &there, err) == 0)
         return check_member(incus, there, err);
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     if (project_create(incus, config, err) == 0)
         return 0;
     if (incus_last_error(incus) != INCUS_ERROR_EXISTS)
@@ -87,9 +86,8 @@ int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, 
             return 0;
         return incus_order(incus, "PUT", path, body, err);
     }
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     if (incus_order(incus, "POST", "/1.0/profiles", body, err) == 0)
         return 0;
     if (incus_last_error(incus) != INCUS_ERROR_EXISTS)
@@ -106,9 +104,8 @@ int incus_image_resolve(struct incus *incus, const char *reference, char **finge
     json_auto_t *found = NULL;
     const char *key = "target";
     if (incus_get(incus, alias_path, &found, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
+        if (!error_clear_if(err, ERR_NOT_FOUND))
             return -1;
-        error_clear(err);
         key = "fingerprint";
         if (incus_get(incus, image_path, &found, err) < 0)
             return error_context(err, "image %s", reference);
@@ -129,12 +126,8 @@ int incus_image_size(struct incus *incus, const char *fingerprint, uint64_t *byt
     autofree char *path = incus_path(incus, "images", fingerprint);
     json_auto_t *image = NULL;
     *bytes = 0;
-    if (incus_get(incus, path, &image, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
-            return -1;
-        error_clear(err);
-        return 0;
-    }
+    if (incus_get(incus, path, &image, err) < 0)
+        return error_clear_if(err, ERR_NOT_FOUND) ? 0 : -1;
     json_int_t size = json_integer_value(json_object_get(image, "size"));
     *bytes = size > 0 ? (uint64_t)size : 0;
     return 0;

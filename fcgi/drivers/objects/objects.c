@@ -92,9 +92,8 @@ int objects_delete(struct objects *objects, const char *key, struct error **err)
 {
     if (objects->ops->remove(objects, key, err) == 0)
         return 0;
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return in_archive(objects, "delete", key, err);
-    error_clear(err);
     return 0;
 }
 
@@ -166,8 +165,7 @@ int objects_upload_abandon(struct objects *objects, const char *key, const char 
 {
     if (objects->ops->upload_abandon(objects, key, name, err) == 0)
         return 0;
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return in_archive(objects, "discard the parts of", key, err);
-    error_clear(err);
     return 0;
 }

@@ -50,9 +50,8 @@ int runtime_look(struct runtime_incus *runtime, const char *name, struct incus_i
         *status = runtime_status_of(found);
         return 0;
     }
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     *status = RUNTIME_ABSENT;
     return 0;
 }

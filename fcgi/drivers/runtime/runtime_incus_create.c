@@ -172,10 +172,8 @@ int runtime_incus_destroy(struct runtime *base, const char *name, struct error *
     struct runtime_incus *runtime = runtime_incus_of(base);
     struct runtime_turns turns = runtime_turns_begin();
     while (remove_step(runtime, name, err) < 0) {
-        if ((*err)->code == ERR_NOT_FOUND) {
-            error_clear(err);
+        if (error_clear_if(err, ERR_NOT_FOUND))
             return 0;
-        }
         if (!somebody_else(runtime, *err))
             return error_context(err, "cannot remove instance %s", name);
         if (runtime_turn(runtime, &turns, err) < 0)

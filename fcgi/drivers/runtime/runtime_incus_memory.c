@@ -35,10 +35,7 @@ int runtime_incus_snapshot_drop(struct runtime *base, const char *name, const ch
 {
     if (incus_instance_snapshot_delete(runtime_incus_of(base)->incus, name, snapshot, err) == 0)
         return 0;
-    if ((*err)->code != ERR_NOT_FOUND)
-        return -1;
-    error_clear(err);
-    return 0;
+    return error_clear_if(err, ERR_NOT_FOUND) ? 0 : -1;
 }
 
 /* --- the copy --- */

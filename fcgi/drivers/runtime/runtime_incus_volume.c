@@ -24,10 +24,8 @@ int runtime_incus_volume_delete(struct runtime *base, const char *name, struct e
     struct runtime_incus *runtime = runtime_incus_of(base);
     if (incus_volume_delete(runtime->incus, runtime->pool, name, err) == 0)
         return 0;
-    if ((*err)->code == ERR_NOT_FOUND) {
-        error_clear(err);
+    if (error_clear_if(err, ERR_NOT_FOUND))
         return 0;
-    }
     if (incus_last_error(runtime->incus) == INCUS_ERROR_IN_USE)
         error_recode(err, ERR_VOLUME_ATTACHED);
     return error_context(err, "cannot remove volume %s", name);

@@ -27,9 +27,7 @@ static json_t *invitation_to_json(const struct invitation *invitation)
 static int answer_list(struct http_response *response, const struct invitation *invitations,
                        unsigned count)
 {
-    json_t *rows = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(rows, invitation_to_json(&invitations[i]));
+    json_t *rows = JSON_LIST(invitations, count, invitation_to_json);
     return http_response_json(response, 200, json_pack("{s:o}", "items", rows));
 }
 

@@ -83,9 +83,8 @@ static int read_kept(struct api *api, const struct logs_query *query, json_t **l
     json_auto_t *kept = NULL;
     json_auto_t *chosen = json_array();
     if (kept_log_read(&api->worker, sandbox->id, &kept, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
+        if (!error_clear_if(err, ERR_NOT_FOUND))
             return -1;
-        error_clear(err);
         return not_running(sandbox, ", and its logs were not saved", err);
     }
     if (choose(query, kept, chosen, err) < 0)

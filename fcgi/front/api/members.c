@@ -54,9 +54,7 @@ int members_list(void *context, struct http_request *request, struct http_respon
     (void)request;
     if (member_list(api->worker.db, api->access.team->id, &members, &count, err) < 0)
         return -1;
-    json_t *rows = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(rows, member_to_json(&members[i]));
+    json_t *rows = JSON_LIST(members, count, member_to_json);
     return http_response_json(response, 200, json_pack("{s:o}", "items", rows));
 }
 

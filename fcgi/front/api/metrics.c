@@ -37,9 +37,7 @@ static json_t *point_to_json(const struct sample_point *point)
 
 static json_t *points_to_json(const struct sample_point *points, size_t count)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, point_to_json(&points[i]));
+    json_t *list = JSON_LIST(points, count, point_to_json);
     return list;
 }
 
@@ -108,9 +106,7 @@ int metrics_list(void *context, struct http_request *request, struct http_respon
     if (sample_read_latest(api->worker.db, api->access.team->id, text, clock_now_ms() - span_ms,
                            latest, &count, err) < 0)
         return -1;
-    json_t *items = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(items, latest_to_json(&latest[i]));
+    json_t *items = JSON_LIST(latest, count, latest_to_json);
     return http_response_json(response, 200, json_pack("{s:o}", "items", items));
 }
 

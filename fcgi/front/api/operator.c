@@ -88,10 +88,8 @@ int operator_teams(void *context, struct http_request *request, struct http_resp
         overview_teams(api->worker.db, after ? after : "", (unsigned)limit + 1, &rows, &count,
                        err) < 0)
         return -1;
-    json_t *items = json_array();
     bool more = count > limit;
-    for (unsigned i = 0; i < (more ? limit : count); i++)
-        json_array_append_new(items, team_row_to_json(&rows[i]));
+    json_t *items = JSON_LIST(rows, more ? limit : count, team_row_to_json);
     return http_response_json(response, 200,
                               json_pack("{s:o, s:s*}", "items", items, "next_token",
                                         more ? rows[limit - 1].team.slug : NULL));
@@ -140,10 +138,8 @@ int operator_sandboxes(void *context, struct http_request *request, struct http_
         page_read_plain(request, is_sandbox_id, &filter.before, &limit, err) < 0 ||
         overview_sandboxes(api->worker.db, &filter, limit + 1, &rows, &count, err) < 0)
         return -1;
-    json_t *items = json_array();
     bool more = count > limit;
-    for (unsigned i = 0; i < (more ? limit : count); i++)
-        json_array_append_new(items, sandbox_row_to_json(&rows[i]));
+    json_t *items = JSON_LIST(rows, more ? limit : count, sandbox_row_to_json);
     return http_response_json(
         response, 200,
         json_pack("{s:o, s:s*}", "items", items, "next_token", more ? rows[limit - 1].id : NULL));

@@ -37,10 +37,8 @@ int operator_users(void *context, struct http_request *request, struct http_resp
     if (page_read_plain(request, slug_is_valid, &after, &limit, err) < 0 ||
         user_list(api->worker.db, after ? after : "", (unsigned)limit + 1, &users, &count, err) < 0)
         return -1;
-    json_t *items = json_array();
     bool more = count > limit;
-    for (unsigned i = 0; i < (more ? limit : count); i++)
-        json_array_append_new(items, user_to_json(&users[i]));
+    json_t *items = JSON_LIST(users, more ? limit : count, user_to_json);
     return http_response_json(response, 200,
                               json_pack("{s:o, s:s*}", "items", items, "next_token",
                                         more ? users[limit - 1].name : NULL));
@@ -89,9 +87,8 @@ int operator_team_create(void *context, struct http_request *request,
     const char *plan = json_string_value(json_object_get(body, "plan"));
     const char *owner = json_string_value(json_object_get(body, "owner"));
     if (team_create(api->worker.db, slug, plan, owner, &team, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
+        if (!error_clear_if(err, ERR_NOT_FOUND)) /* the path exists; a value in the body is wrong */
             return -1;
-        error_clear(err); /* the path exists; a value in the body is wrong */
         return error_set_field(err, ERR_INVALID_REQUEST, "/owner", "There is no such user.");
     }
     return http_response_json(response, 201,

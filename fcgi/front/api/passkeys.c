@@ -140,9 +140,7 @@ int passkeys_list(void *context, struct http_request *request, struct http_respo
     (void)request;
     if (passkey_list(api->worker.db, api->login.user_id, &passkeys, &count, err) < 0)
         return -1;
-    json_t *items = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(items, passkey_to_json(&passkeys[i]));
+    json_t *items = JSON_LIST(passkeys, count, passkey_to_json);
     return http_response_json(response, 200, json_pack("{s:o}", "items", items));
 }
 

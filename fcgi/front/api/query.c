@@ -42,9 +42,8 @@ const char *query_name(const struct http_request *request, const char *name)
 /* A wrong value in the query: the path exists. */
 static int unknown_name(const char *name, struct error **err)
 {
-    if ((*err)->code != ERR_NOT_FOUND)
+    if (!error_clear_if(err, ERR_NOT_FOUND))
         return -1;
-    error_clear(err);
     return error_set_field(err, ERR_INVALID_REQUEST, name, "There is no such %s.", name);
 }
 

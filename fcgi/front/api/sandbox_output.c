@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/sandbox_output.h"
 
-#include "base/clock.h"
 #include "base/json_text.h"
 #include "base/mem.h"
 #include "http/http.h"
 #include "template/template.h"
-
-json_t *time_to_json(int64_t at_ms)
-{
-    char text[CLOCK_ISO8601_SIZE];
-    return at_ms ? json_string(clock_format_iso8601(at_ms, text)) : json_null();
-}
 
 json_t *text_to_json(const char *text)
 {

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "base/json_make.h"
 #include "config/settings.h"
 #include "runtime/agent_client.h"
 #include "sandbox/sandbox.h"
@@ -24,9 +25,6 @@ json_t *session_to_json(const struct settings *settings, const struct sandbox *s
 /* Return an exposed port. gateway_status: ready, no_listener, loopback_only or blocked. */
 json_t *port_to_json(const struct settings *settings, const struct sandbox *sandbox,
                      const struct exposed_port *port, const char *gateway_status);
-
-/* Return a time in ISO 8601; null for 0. */
-json_t *time_to_json(int64_t at_ms);
 
 /* Return a text; null for "". */
 json_t *text_to_json(const char *text);

@@ -48,9 +48,7 @@ int secrets_list(void *context, struct http_request *request, struct http_respon
     (void)request;
     if (secret_list(api->worker.db, api->access.team->id, &secrets, &count, err) < 0)
         return -1;
-    json_t *list = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(list, secret_to_json(&secrets[i]));
+    json_t *list = JSON_LIST(secrets, count, secret_to_json);
     secrets_free(secrets, count);
     return http_response_json(response, 200, json_pack("{s:o}", "secrets", list));
 }

@@ -36,9 +36,7 @@ int team_keys_list(void *context, struct http_request *request, struct http_resp
     if (check_owner(api, err) < 0 || team_key_list(api->worker.db, api->access.team->id,
                                                    api->principal.user_id, &keys, &count, err) < 0)
         return -1;
-    json_t *items = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(items, team_key_to_json(&keys[i]));
+    json_t *items = JSON_LIST(keys, count, team_key_to_json);
     return http_response_json(response, 200, json_pack("{s:o}", "items", items));
 }
 

@@ -45,9 +45,7 @@ int team_links_list(void *context, struct http_request *request, struct http_res
     if (members_check_owner(api, err) < 0 ||
         team_link_list(api->worker.db, api->access.team->id, &links, &count, err) < 0)
         return -1;
-    json_t *rows = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(rows, link_to_json(&links[i]));
+    json_t *rows = JSON_LIST(links, count, link_to_json);
     return http_response_json(response, 200, json_pack("{s:o}", "items", rows));
 }
 

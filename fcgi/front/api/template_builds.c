@@ -84,12 +84,8 @@ static int find_checkpoint(struct api *api, const struct team *team, const char 
 {
     if (!id_is_valid("ckp_", id))
         return no_checkpoint(err);
-    if (checkpoint_get(api->worker.db, id, checkpoint, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
-            return -1;
-        error_clear(err);
-        return no_checkpoint(err);
-    }
+    if (checkpoint_get(api->worker.db, id, checkpoint, err) < 0)
+        return error_clear_if(err, ERR_NOT_FOUND) ? no_checkpoint(err) : -1;
     return strcmp(checkpoint->team_id, team->id) ? no_checkpoint(err) : 0;
 }
 
@@ -214,9 +210,8 @@ static int find_builder(struct api *api, struct template_version *base, struct e
     const char *named = api->settings->image_builder_template;
     const char *name = *named ? named : api->settings->default_template;
     if (template_resolve(api->worker.db, TEAM_DEPLOYMENT_ID, name, "", base, err) < 0) {
-        if ((*err)->code != ERR_TEMPLATE_NOT_FOUND)
+        if (!error_clear_if(err, ERR_TEMPLATE_NOT_FOUND))
             return -1;
-        error_clear(err);
         return error_set(err, ERR_NOT_SERVED,
                          "This deployment lacks the template %s, which builds from images need; "
                          "tell the operator.",
@@ -398,9 +393,8 @@ static int find_failed(struct api *api, const char *slug, json_int_t number,
     const struct template_version *version;
     autofree char *name = xasprintf("%lld", (long long)number);
     if (find_version(api, slug, name, &view, &version, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
+        if (!error_clear_if(err, ERR_NOT_FOUND))
             return -1;
-        error_clear(err);
         return refuse_retry(err, "The template has no version with this number.");
     }
     if (!str_equal(version->owner, api->access.team->id) || version->state != TEMPLATE_FAILED)

@@ -34,9 +34,7 @@ int template_tags_show(void *context, struct http_request *request, struct http_
     if (template_view_find(api, request->captures[0], &view, &at, err) < 0 ||
         template_view_read_tags(api, &view, at, err) < 0)
         return -1;
-    json_t *list = json_array();
-    for (unsigned i = 0; i < view.tag_count; i++)
-        json_array_append_new(list, tag_to_json(&view.tags[i]));
+    json_t *list = JSON_LIST(view.tags, view.tag_count, tag_to_json);
     return http_response_json(response, 200, json_pack("{s:o}", "tags", list));
 }
 

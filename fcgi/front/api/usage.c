@@ -7,6 +7,7 @@
 #include "api/api.h"
 #include "api/span.h"
 #include "base/clock.h"
+#include "base/json_make.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -111,9 +112,7 @@ static int add_parts(struct api *api, const char *by, int64_t from_ms, int64_t t
              ? usage_read_days(db, team_id, from_ms, to_ms, &parts, &count, err)
              : usage_read_sources(db, team_id, from_ms, to_ms, &parts, &count, err)) < 0)
         return -1;
-    json_t *rows = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(rows, part_to_json(&parts[i]));
+    json_t *rows = JSON_LIST(parts, count, part_to_json);
     json_object_set_new(body, "parts", rows);
     return 0;
 }

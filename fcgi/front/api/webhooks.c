@@ -326,9 +326,7 @@ int webhook_messages_list(void *context, struct http_request *request,
     if (webhook_message_list(api->worker.db, api->access.webhook.id, before, (unsigned)most, &list,
                              &count, err) < 0)
         return -1;
-    json_t *messages = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(messages, message_to_json(&list[i]));
+    json_t *messages = JSON_LIST(list, count, message_to_json);
     webhook_messages_free(list, count);
     return http_response_json(response, 200, json_pack("{s:o}", "messages", messages));
 }

@@ -30,10 +30,7 @@ static int fetch_again(struct db *db, const struct checkpoint *checkpoint, struc
 {
     if (checkpoint_fetch_begin(db, checkpoint, err) == 0)
         return 0;
-    if ((*err)->code != ERR_SANDBOX_BUSY)
-        return -1;
-    error_clear(err);
-    return 0;
+    return error_clear_if(err, ERR_SANDBOX_BUSY) ? 0 : -1;
 }
 
 /* Check a checkpoint with its row locked, so that it cannot be deleted meanwhile. */

@@ -63,22 +63,6 @@ static void on_over(struct loop_timer *timer)
     finish();
 }
 
-static bool has_room(struct process_follower *follower)
-{
-    (void)follower;
-    return true;
-}
-
-static void on_output(struct process_follower *follower, enum process_output_kind kind,
-                      uint64_t offset, const char *data, size_t size)
-{
-    (void)follower;
-    (void)kind;
-    (void)offset;
-    (void)data;
-    (void)size;
-}
-
 static void on_ended(struct process_follower *follower, const struct process_end *end)
 {
     (void)follower;
@@ -90,8 +74,7 @@ static void on_ended(struct process_follower *follower, const struct process_end
         loop_timer_arm(&ready.agent->loop, &ready.timer, next_ms, on_due);
 }
 
-static const struct process_follower_events events = {
-    .has_room = has_room, .output = on_output, .ended = on_ended};
+static const struct process_follower_events events = {.ended = on_ended};
 
 static void try(void)
 {

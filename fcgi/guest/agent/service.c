@@ -125,12 +125,6 @@ static int launch(struct service *service, const char *command, const char *tag,
     return process_launch(service->agent, &user, &call, process, error);
 }
 
-static bool has_room(struct process_follower *follower)
-{
-    (void)follower;
-    return true;
-}
-
 /* Its end comes with SIGCHLD: process_kill() could change the list that process_reap() walks. */
 static void end_health(struct service_health *health, struct loop *loop)
 {
@@ -213,8 +207,7 @@ static void on_end(struct process_follower *follower, const struct process_end *
     settle(service, service->process->pid, service->exit_code != 0 || service->unhealthy);
 }
 
-static const struct process_follower_events main_events = {
-    .has_room = has_room, .output = on_output, .ended = on_end};
+static const struct process_follower_events main_events = {.output = on_output, .ended = on_end};
 
 /* --- health --- */
 
@@ -264,8 +257,8 @@ static void on_health_end(struct process_follower *follower, const struct proces
     note_health(service, end->wait_status == 0);
 }
 
-static const struct process_follower_events health_events = {
-    .has_room = has_room, .output = on_health_output, .ended = on_health_end};
+static const struct process_follower_events health_events = {.output = on_health_output,
+                                                             .ended = on_health_end};
 
 static void on_health_due(struct loop_timer *timer)
 {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_make.h"
 #include "base/link_address.h"
 #include "base/str.h"
 
@@ -428,9 +429,7 @@ void rules_drop_chains(struct rules *rules, const json_t *listed)
 
 void rules_never(struct rules *rules, const struct policy_range *ranges, size_t count)
 {
-    json_t *elements = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(elements, json_range(&ranges[i]));
+    json_t *elements = JSON_LIST(ranges, count, json_range);
     command_named(rules, "flush", "set", "never");
     command_elements(rules, "add", "never", elements);
 }

@@ -30,6 +30,18 @@ int input_json(json_t *body, const char *member, const char *path, json_type typ
 /* Add "NAME=VALUE" to an object. */
 int input_pair(json_t *object, const char *value, struct error **err);
 
+/* The options that input_network() reads. */
+#define NETWORK_OPTIONS                                                                  \
+    {"no-internet", 0, NULL, "allow only the allowed entries"},                          \
+        {"ask", 0, NULL, "allow only the allowed entries, and ask you about others"},    \
+        {"allow", 0, "ENTRY", "a name, address or network to allow; may be repeated"},   \
+        {"deny", 0, "ENTRY", "a name, address or network to deny; may be repeated"},     \
+        {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"}, \
+        {"rules", 0, "FILE", "egress rules, a JSON array"},                              \
+    {                                                                                    \
+        "egress-proxy", 0, "FILE", "the proxy for its connections, a JSON object"        \
+    }
+
 /* Add --no-internet, --internet, --ask, --allow, --deny, --profile, --rules as members of a network
  * policy. */
 int input_network(const struct cli_call *call, json_t *body, struct error **err);

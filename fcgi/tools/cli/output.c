@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/printable.h"
 #include "base/str.h"
+#include "cli/api.h"
 
 #define CELL_MAX   65536
 #define GAP        2  /* blanks between columns */
@@ -263,6 +264,36 @@ void output_rows(const struct cli *cli, const char *name, json_t *rows,
     }
     print_table(cli, rows, columns, count);
     json_decref(rows);
+}
+
+int output_list(struct cli *cli, const char *path, const char *member, const char *name,
+                const struct output_column *columns, size_t count, struct error **err)
+{
+    json_t *rows;
+    if (api_list(cli, path, member, &rows, err) < 0)
+        return -1;
+    output_rows(cli, name, rows, columns, count);
+    return 0;
+}
+
+int output_answer(struct cli *cli, const char *path, const char *name,
+                  const struct output_column *columns, size_t count, struct error **err)
+{
+    json_auto_t *answer = NULL;
+    if (api_call(cli, "GET", path, NULL, &answer, err) < 0)
+        return -1;
+    output_rows(cli, name, json_incref(json_object_get(answer, name)), columns, count);
+    return 0;
+}
+
+int output_of_sandbox(struct cli_call *call, const char *what, const char *name,
+                      const struct output_column *columns, size_t count, struct error **err)
+{
+    autofree char *id = NULL;
+    if (api_sandbox_id(call->cli, cli_operand(call, 0), &id, err) < 0)
+        return -1;
+    autofree char *path = api_path("/v1/sandboxes/", what, id);
+    return output_answer(call->cli, path, name, columns, count, err);
 }
 
 /* Print a member of an object as a line. In a terminal, print each part of a nested object as a

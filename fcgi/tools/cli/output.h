@@ -20,6 +20,15 @@ void output_json_line(const json_t *value);
 void output_rows(const struct cli *cli, const char *name, json_t *rows,
                  const struct output_column *columns, size_t count);
 
+/* List all pages of path, and print the rows of its member as output_rows(). */
+int output_list(struct cli *cli, const char *path, const char *member, const char *name,
+                const struct output_column *columns, size_t count, struct error **err);
+/* Print the rows in a member of the answer at path, or at a path of the verb's sandbox. */
+int output_answer(struct cli *cli, const char *path, const char *name,
+                  const struct output_column *columns, size_t count, struct error **err);
+int output_of_sandbox(struct cli_call *call, const char *what, const char *name,
+                      const struct output_column *columns, size_t count, struct error **err);
+
 /* Print one object as JSON, or a line for each of its members; taken over. */
 void output_object(const struct cli *cli, json_t *object);
 

@@ -189,12 +189,7 @@ int verb_key_list(struct cli_call *call, struct error **err)
                                                    {"CREATED", "created_at"},
                                                    {"EXPIRES", "expires_at"},
                                                    {"USED", "last_used_at"}};
-    json_auto_t *answer = NULL;
-    if (api_call(call->cli, "GET", "/v1/keys", NULL, &answer, err) < 0)
-        return -1;
-    output_rows(call->cli, "keys", json_incref(json_object_get(answer, "keys")), columns,
-                ARRAY_SIZE(columns));
-    return 0;
+    return output_answer(call->cli, "/v1/keys", "keys", columns, ARRAY_SIZE(columns), err);
 }
 
 const struct cli_option key_revoke_options[] = {

@@ -39,7 +39,6 @@ int verb_checkpoint_list(struct cli_call *call, struct error **err)
                                                    {"TEMPLATE", "template"},
                                                    {"CREATED", "created_at"}};
     autofree char *id = NULL;
-    json_t *rows;
     const char *sandbox = cli_value(call, "sandbox"), *team = cli_value(call, "team");
     if (sandbox && api_sandbox_id(call->cli, sandbox, &id, err) < 0)
         return -1;
@@ -47,10 +46,8 @@ int verb_checkpoint_list(struct cli_call *call, struct error **err)
     autofree char *of_sandbox = api_path("sandbox_id=", "&", id ? id : "");
     autofree char *path =
         xasprintf("/v1/checkpoints?%s%s", team ? of_team : "", id ? of_sandbox : "");
-    if (api_list(call->cli, path, "checkpoints", &rows, err) < 0)
-        return -1;
-    output_rows(call->cli, "checkpoints", rows, columns, ARRAY_SIZE(columns));
-    return 0;
+    return output_list(call->cli, path, "checkpoints", "checkpoints", columns, ARRAY_SIZE(columns),
+                       err);
 }
 
 int verb_checkpoint_show(struct cli_call *call, struct error **err)

@@ -216,9 +216,8 @@ static int take(void *context, const char *path, const struct stat *here, bool d
 static int send_what_differs(struct folder *folder, struct error **err)
 {
     if (tree_list(&folder->tree, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
+        if (!error_clear_if(err, ERR_NOT_FOUND))
             return -1;
-        error_clear(err);
     }
     buffer_append(&folder->folders, ".", sizeof "."); /* its own mode */
     if (tree_walk(&folder->tree, take, folder, err) < 0 || send_batch(folder, err) < 0)

@@ -27,13 +27,7 @@ int verb_network_show(struct cli_call *call, struct error **err)
 
 const struct cli_option network_set_options[] = {
     {"internet", 0, NULL, "allow everything except the denied entries"},
-    {"no-internet", 0, NULL, "allow only the allowed entries"},
-    {"ask", 0, NULL, "allow only the allowed entries, and ask you about others"},
-    {"allow", 0, "ENTRY", "a name, address or network to allow; may be repeated"},
-    {"deny", 0, "ENTRY", "a name, address or network to deny; may be repeated"},
-    {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"},
-    {"rules", 0, "FILE", "egress rules, a JSON array"},
-    {"egress-proxy", 0, "FILE", "the proxy for its connections, a JSON object"},
+    NETWORK_OPTIONS,
     {NULL, 0, NULL, NULL},
 };
 
@@ -121,14 +115,10 @@ int verb_network_denials(struct cli_call *call, struct error **err)
     static const struct output_column columns[] = {
         {"AT", "at"},     {"KIND", "kind"},         {"TARGET", "target"},
         {"PORT", "port"}, {"PROTOCOL", "protocol"}, {"COUNT", "count"}};
-    json_auto_t *answer = NULL;
     if (cli_flag(call, "follow"))
         return follow(call, err);
-    if (api_call_sandbox(call, "GET", "/network/denials", NULL, &answer, err) < 0)
-        return -1;
-    output_rows(call->cli, "denials", json_incref(json_object_get(answer, "denials")), columns,
-                ARRAY_SIZE(columns));
-    return 0;
+    return output_of_sandbox(call, "/network/denials", "denials", columns, ARRAY_SIZE(columns),
+                             err);
 }
 
 /* --- approvals --- */
@@ -140,12 +130,7 @@ int verb_network_approvals(struct cli_call *call, struct error **err)
                                                    {"STATE", "state"},
                                                    {"ASKED", "asked_at"},
                                                    {"UNTIL", "until"}};
-    json_auto_t *answer = NULL;
-    if (api_call_sandbox(call, "GET", "/approvals", NULL, &answer, err) < 0)
-        return -1;
-    output_rows(call->cli, "approvals", json_incref(json_object_get(answer, "approvals")), columns,
-                ARRAY_SIZE(columns));
-    return 0;
+    return output_of_sandbox(call, "/approvals", "approvals", columns, ARRAY_SIZE(columns), err);
 }
 
 const struct cli_option approve_options[] = {

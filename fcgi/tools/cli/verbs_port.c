@@ -254,12 +254,7 @@ int verb_port_list(struct cli_call *call, struct error **err)
                                                    {"PUBLIC", "public"},
                                                    {"STATUS", "gateway_status"},
                                                    {"URL", "url"}};
-    json_auto_t *answer = NULL;
-    if (api_call_sandbox(call, "GET", "/ports", NULL, &answer, err) < 0)
-        return -1;
-    output_rows(call->cli, "ports", json_incref(json_object_get(answer, "ports")), columns,
-                ARRAY_SIZE(columns));
-    return 0;
+    return output_of_sandbox(call, "/ports", "ports", columns, ARRAY_SIZE(columns), err);
 }
 
 int verb_port_expose(struct cli_call *call, struct error **err)

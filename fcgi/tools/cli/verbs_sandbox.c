@@ -60,13 +60,7 @@ const struct cli_option create_options[] = {
     {"services", 0, "FILE", "services, a JSON array"},
     {"hooks", 0, "FILE", "hooks, a JSON object"},
     {"checkpoint", 0, "CHECKPOINT", "start from a checkpoint instead of a template"},
-    {"no-internet", 0, NULL, "allow only the allowed entries"},
-    {"ask", 0, NULL, "allow only the allowed entries, and ask you about others"},
-    {"allow", 0, "ENTRY", "a name, address or network to allow; may be repeated"},
-    {"deny", 0, "ENTRY", "a name, address or network to deny; may be repeated"},
-    {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"},
-    {"rules", 0, "FILE", "egress rules, a JSON array"},
-    {"egress-proxy", 0, "FILE", "the proxy for its connections, a JSON object"},
+    NETWORK_OPTIONS,
     {NULL, 0, NULL, NULL},
 };
 

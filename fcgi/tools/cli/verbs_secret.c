@@ -52,13 +52,10 @@ int verb_secret_list(struct cli_call *call, struct error **err)
                                                    {"UPDATED", "updated_at"},
                                                    {"USED", "last_used_at"}};
     buffer_auto path = BUFFER_INIT(PATH_BYTES_MAX);
-    json_t *rows;
     buffer_append_string(&path, "/v1/secrets");
     api_add_query(&path, "team", cli_value(call, "team"));
-    if (api_list(call->cli, buffer_string(&path), "secrets", &rows, err) < 0)
-        return -1;
-    output_rows(call->cli, "secrets", rows, columns, ARRAY_SIZE(columns));
-    return 0;
+    return output_list(call->cli, buffer_string(&path), "secrets", "secrets", columns,
+                       ARRAY_SIZE(columns), err);
 }
 
 int verb_secret_rm(struct cli_call *call, struct error **err)

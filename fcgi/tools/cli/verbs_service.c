@@ -10,12 +10,7 @@ int verb_service_list(struct cli_call *call, struct error **err)
     static const struct output_column columns[] = {
         {"NAME", "name"},         {"STATE", "state"},        {"HEALTH", "health"}, {"PID", "pid"},
         {"RESTARTS", "restarts"}, {"STARTED", "started_at"}, {"REASON", "reason"}};
-    json_auto_t *answer = NULL;
-    if (api_call_sandbox(call, "GET", "/services", NULL, &answer, err) < 0)
-        return -1;
-    output_rows(call->cli, "services", json_incref(json_object_get(answer, "services")), columns,
-                ARRAY_SIZE(columns));
-    return 0;
+    return output_of_sandbox(call, "/services", "services", columns, ARRAY_SIZE(columns), err);
 }
 
 int verb_service_restart(struct cli_call *call, struct error **err)

@@ -67,11 +67,8 @@ int verb_ssh_key_list(struct cli_call *call, struct error **err)
                                                    {"CREATED", "created_at"},
                                                    {"EXPIRES", "expires_at"},
                                                    {"USED", "last_used_at"}};
-    json_t *rows;
-    if (api_list(call->cli, "/v1/ssh_keys", "ssh_keys", &rows, err) < 0)
-        return -1;
-    output_rows(call->cli, "ssh_keys", rows, columns, ARRAY_SIZE(columns));
-    return 0;
+    return output_list(call->cli, "/v1/ssh_keys", "ssh_keys", "ssh_keys", columns,
+                       ARRAY_SIZE(columns), err);
 }
 
 int verb_ssh_key_rm(struct cli_call *call, struct error **err)

@@ -22,11 +22,7 @@ int verb_member_list(struct cli_call *call, struct error **err)
     static const struct output_column columns[] = {
         {"NAME", "name"}, {"ROLE", "role"}, {"SINCE", "added_at"}};
     autofree char *path = api_path("/v1/teams/", "/members", cli_operand(call, 0));
-    json_t *rows;
-    if (api_list(call->cli, path, "items", &rows, err) < 0)
-        return -1;
-    output_rows(call->cli, "members", rows, columns, ARRAY_SIZE(columns));
-    return 0;
+    return output_list(call->cli, path, "items", "members", columns, ARRAY_SIZE(columns), err);
 }
 
 int verb_member_role(struct cli_call *call, struct error **err)
@@ -103,11 +99,7 @@ int verb_link_list(struct cli_call *call, struct error **err)
                                                    {"USES LEFT", "uses_left"},
                                                    {"EXPIRES", "expires_at"}};
     autofree char *path = api_path("/v1/teams/", "/links", cli_operand(call, 0));
-    json_t *rows;
-    if (api_list(call->cli, path, "items", &rows, err) < 0)
-        return -1;
-    output_rows(call->cli, "links", rows, columns, ARRAY_SIZE(columns));
-    return 0;
+    return output_list(call->cli, path, "items", "links", columns, ARRAY_SIZE(columns), err);
 }
 
 int verb_link_rm(struct cli_call *call, struct error **err)
@@ -134,11 +126,8 @@ int verb_invitation_list(struct cli_call *call, struct error **err)
 {
     static const struct output_column columns[] = {
         {"TEAM", "team"}, {"ROLE", "role"}, {"BY", "invited_by"}, {"EXPIRES", "expires_at"}};
-    json_t *rows;
-    if (api_list(call->cli, "/v1/invitations", "items", &rows, err) < 0)
-        return -1;
-    output_rows(call->cli, "invitations", rows, columns, ARRAY_SIZE(columns));
-    return 0;
+    return output_list(call->cli, "/v1/invitations", "items", "invitations", columns,
+                       ARRAY_SIZE(columns), err);
 }
 
 static int answer_invitation(struct cli_call *call, const char *answer, struct error **err)

@@ -39,12 +39,8 @@ int verb_template_list(struct cli_call *call, struct error **err)
                                                    {"CREATED", "created_at"}};
     const char *team = cli_value(call, "team");
     autofree char *path = api_path("/v1/templates?team=", "", team ? team : "");
-    json_auto_t *answer = NULL;
-    if (api_call(call->cli, "GET", team ? path : "/v1/templates", NULL, &answer, err) < 0)
-        return -1;
-    output_rows(call->cli, "templates", json_incref(json_object_get(answer, "templates")), columns,
-                ARRAY_SIZE(columns));
-    return 0;
+    return output_answer(call->cli, team ? path : "/v1/templates", "templates", columns,
+                         ARRAY_SIZE(columns), err);
 }
 
 int verb_template_show(struct cli_call *call, struct error **err)
@@ -60,12 +56,7 @@ int verb_template_show(struct cli_call *call, struct error **err)
         {"CREATED", "created_at"},
     };
     autofree char *path = template_path(call, "/versions");
-    json_auto_t *answer = NULL;
-    if (api_call(call->cli, "GET", path, NULL, &answer, err) < 0)
-        return -1;
-    output_rows(call->cli, "versions", json_incref(json_object_get(answer, "versions")), columns,
-                ARRAY_SIZE(columns));
-    return 0;
+    return output_answer(call->cli, path, "versions", columns, ARRAY_SIZE(columns), err);
 }
 
 /* --- logs --- */

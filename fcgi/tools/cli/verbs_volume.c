@@ -51,11 +51,7 @@ int verb_volume_list(struct cli_call *call, struct error **err)
         {"CREATED", "created_at"}, {"SANDBOXES", "attached_names"}};
     const char *team = cli_value(call, "team");
     autofree char *path = team ? api_path("/v1/volumes?team=", "", team) : xstrdup("/v1/volumes");
-    json_t *rows;
-    if (api_list(call->cli, path, "volumes", &rows, err) < 0)
-        return -1;
-    output_rows(call->cli, "volumes", rows, columns, ARRAY_SIZE(columns));
-    return 0;
+    return output_list(call->cli, path, "volumes", "volumes", columns, ARRAY_SIZE(columns), err);
 }
 
 static int call_volume(struct cli_call *call, const char *method, json_t **answer,
@@ -105,14 +101,10 @@ int verb_volume_ls(struct cli_call *call, struct error **err)
                                                    {"SIZE", "size"}, {"MODIFIED", "modified_at"},
                                                    {"NAME", "name"}, {"TARGET", "target"}};
     autofree char *id = NULL, *path = NULL;
-    json_t *rows;
     if (split(call->cli, cli_operand(call, 0), &id, &path, err) < 0)
         return -1;
     autofree char *target = file_target(id, "/directories?path=", path);
-    if (api_list(call->cli, target, "entries", &rows, err) < 0)
-        return -1;
-    output_rows(call->cli, "entries", rows, columns, ARRAY_SIZE(columns));
-    return 0;
+    return output_list(call->cli, target, "entries", "entries", columns, ARRAY_SIZE(columns), err);
 }
 
 static int transfer(struct cli *cli, struct exchange *exchange, const char *target,

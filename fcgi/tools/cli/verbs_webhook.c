@@ -41,11 +41,7 @@ int verb_webhook_list(struct cli_call *call, struct error **err)
         {"FAILED", "failed_at"}};
     const char *team = cli_value(call, "team");
     autofree char *path = team ? api_path("/v1/webhooks?team=", "", team) : xstrdup("/v1/webhooks");
-    json_t *rows;
-    if (api_list(call->cli, path, "webhooks", &rows, err) < 0)
-        return -1;
-    output_rows(call->cli, "webhooks", rows, columns, ARRAY_SIZE(columns));
-    return 0;
+    return output_list(call->cli, path, "webhooks", "webhooks", columns, ARRAY_SIZE(columns), err);
 }
 
 int verb_webhook_show(struct cli_call *call, struct error **err)
@@ -78,11 +74,7 @@ int verb_webhook_messages(struct cli_call *call, struct error **err)
                                                    {"ERROR", "last_error"},
                                                    {"NEXT", "next_at"}};
     autofree char *path = api_path("/v1/webhooks/", "/messages", cli_operand(call, 0));
-    json_t *rows;
-    if (api_list(call->cli, path, "messages", &rows, err) < 0)
-        return -1;
-    output_rows(call->cli, "messages", rows, columns, ARRAY_SIZE(columns));
-    return 0;
+    return output_list(call->cli, path, "messages", "messages", columns, ARRAY_SIZE(columns), err);
 }
 
 int verb_webhook_resend(struct cli_call *call, struct error **err)

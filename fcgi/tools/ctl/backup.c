@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json_make.h"
 #include "base/mem.h"
 #include "base/printable.h"
 #include "base/str.h"
@@ -167,9 +168,7 @@ static json_t *file_json(const struct backup_file *file)
 static int write_manifest(const struct backup *backup, struct error **err)
 {
     autofree char *path = backup_path(backup, MANIFEST);
-    json_t *files = json_array();
-    for (size_t i = 0; i < backup->count; i++)
-        json_array_append_new(files, file_json(&backup->files[i]));
+    json_t *files = JSON_LIST(backup->files, backup->count, file_json);
     json_auto_t *manifest =
         json_pack("{s:i, s:s, s:s, s:i, s:o, s:O}", "format", FORMAT, "made_by", PACKAGE_VERSION,
                   "made_at", backup->made_at, "schema_version", (int)backup->schema_version,

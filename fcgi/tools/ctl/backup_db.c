@@ -95,12 +95,7 @@ int backup_db_is_unchanged(struct db *db, const struct backup_object *sandbox, b
 
 int backup_db_count(struct db *db, uint64_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &count_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    db_rows_next(rows);
-    *count = db_get_u64(rows, 0);
-    return 0;
+    return DB_NUMBER(db, &count_statement, DB_NO_ARGS, count, err);
 }
 
 int backup_db_dismiss(struct db *db, struct error **err)
@@ -117,11 +112,7 @@ int backup_db_dismiss(struct db *db, struct error **err)
 static int look(struct db *db, const struct db_statement *statement, const char *one,
                 const char *other, char out[256], struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, statement, DB_ARGS(db_text(one), db_text(other)), &rows, err) < 0)
-        return -1;
-    snprintf(out, 256, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return db_query_text(db, statement, DB_ARGS(db_text(one), db_text(other)), out, 256, err);
 }
 
 int backup_db_difference(struct db *db, const char *one, const char *other, char out[256],

@@ -53,7 +53,7 @@ static int read_filter(struct ctl *ctl, const struct ctl_arguments *arguments,
 static json_t *entry_json(const struct audit_entry *entry)
 {
     return json_pack("{s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
-                     "id", entry->id, "at", ctl_json_time(entry->at_ms), "team_id", entry->team_id,
+                     "id", entry->id, "at", time_to_json(entry->at_ms), "team_id", entry->team_id,
                      "action", entry->action, "resource", entry->resource, "resource_name",
                      entry->resource_name, "actor_kind", audit_actor_name(entry->actor), "actor",
                      entry->actor_id, "user_id", entry->user_id, "user", entry->user_name,

@@ -234,11 +234,7 @@ int ctl_db_clock(struct db *db, int64_t *now_ms, struct error **err)
 
 int ctl_db_directory(struct db *db, char *path, size_t size, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &directory_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    snprintf(path, size, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
+    return db_query_text(db, &directory_statement, DB_NO_ARGS, path, size, err);
 }
 
 int ctl_db_count_warm(struct db *db, uint64_t *ready, uint64_t *starting, struct error **err)

@@ -33,7 +33,7 @@ static json_t *host_json(const struct host *host)
     return json_pack(
         "{s:s, s:s, s:s, s:o, s:s, s:s?, s:s?, s:s, s:s, s:s, s:s?, s:s, s:s, s:I, s:I}", "name",
         host->name, "state", host_state_names[host->state], "condition", condition, "since",
-        ctl_json_time(since_ms), "url", host->url, "firewall", host->firewall_url, "relay",
+        time_to_json(since_ms), "url", host->url, "firewall", host->firewall_url, "relay",
         host->relay_url, "project", host->project, "pool", host->pool, "range", host->address_range,
         "network", *host->network ? host->network : NULL, "nic_prefix", host->nic_prefix,
         "architecture", host->architecture, "vcpus", (json_int_t)host->vcpus, "memory_mb",

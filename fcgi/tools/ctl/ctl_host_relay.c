@@ -28,7 +28,7 @@ static json_t *expiry_json(const char *dir, const char *file)
     int64_t expires_at_ms = 0;
     error_auto unreadable = NULL;
     certificate_expiry(path, &expires_at_ms, &unreadable);
-    return ctl_json_time(expires_at_ms);
+    return time_to_json(expires_at_ms);
 }
 
 /* --- the authority --- */

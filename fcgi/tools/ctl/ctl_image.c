@@ -36,7 +36,7 @@ int ctl_image_list(struct ctl *ctl, const struct ctl_arguments *arguments, struc
     json_t *rows = json_array();
     for (unsigned i = 0; i < count; i++)
         json_array_append_new(rows, json_pack("{s:s, s:o}", "name", images[i].name, "created_at",
-                                              ctl_json_time(images[i].created_at_ms)));
+                                              time_to_json(images[i].created_at_ms)));
     ctl_print_rows(ctl, "images", rows, columns, ARRAY_SIZE(columns));
     return 0;
 }

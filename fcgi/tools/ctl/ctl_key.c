@@ -36,9 +36,9 @@ json_t *ctl_key_json(const struct api_key *key, enum api_key_kind kind)
         "{s:s, s:s, s:s, s:s?, s:s, s:o, s:o, s:o, s:o, s:o}", "id", key->id, "user",
         key->user_name, "name", key->name, "created_by", created_by,
         kind == SSH_KEYS ? "fingerprint" : "scope", kind == SSH_KEYS ? fingerprint : scope, "teams",
-        teams, "created_at", ctl_json_time(key->created_at_ms), "expires_at",
-        ctl_json_time(key->expires_at_ms), "revoked_at", ctl_json_time(key->revoked_at_ms),
-        "last_used_at", ctl_json_time(key->last_used_at_ms));
+        teams, "created_at", time_to_json(key->created_at_ms), "expires_at",
+        time_to_json(key->expires_at_ms), "revoked_at", time_to_json(key->revoked_at_ms),
+        "last_used_at", time_to_json(key->last_used_at_ms));
 }
 
 int ctl_key_create(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)

@@ -41,9 +41,7 @@ int ctl_plan_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     (void)arguments;
     if (plan_list(ctl->db, plans, &count, err) < 0)
         return -1;
-    json_t *rows = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(rows, plan_json(&plans[i]));
+    json_t *rows = JSON_LIST(plans, count, plan_json);
     ctl_print_rows(ctl, "plans", rows, columns, ARRAY_SIZE(columns));
     return 0;
 }

@@ -14,7 +14,7 @@ static json_t *profile_json(const struct egress_profile *profile)
 {
     return json_pack("{s:s, s:O, s:I, s:o}", "name", profile->name, "entries", profile->entries,
                      "sandboxes", (json_int_t)profile->sandboxes, "updated_at",
-                     ctl_json_time(profile->updated_at_ms));
+                     time_to_json(profile->updated_at_ms));
 }
 
 int ctl_profile_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)

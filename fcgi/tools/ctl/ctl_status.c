@@ -46,14 +46,14 @@ int ctl_sandbox_list(struct ctl *ctl, const struct ctl_arguments *arguments, str
         const struct operated_sandbox *s = &list[i];
         char address[IPV4_TEXT_SIZE];
         json_array_append_new(
-            rows, json_pack("{s:s?, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:o, s:o}",
-                            "name", *s->name ? s->name : NULL, "id", s->id, "team", s->team,
-                            "state", ctl->json ? s->state : state_word(s->state), "template",
-                            s->template_slug, "template_version", (int)s->template_version, "cpu",
-                            (int)s->cpu, "memory_mb", (int)s->memory_mb, "host", s->host,
-                            "instance", s->instance, "address", ipv4_format(s->address, address),
-                            "created_at", ctl_json_time(s->created_at_ms), "deadline",
-                            ctl_json_time(s->deadline_at_ms)));
+            rows,
+            json_pack("{s:s?, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:o, s:o}", "name",
+                      *s->name ? s->name : NULL, "id", s->id, "team", s->team, "state",
+                      ctl->json ? s->state : state_word(s->state), "template", s->template_slug,
+                      "template_version", (int)s->template_version, "cpu", (int)s->cpu, "memory_mb",
+                      (int)s->memory_mb, "host", s->host, "instance", s->instance, "address",
+                      ipv4_format(s->address, address), "created_at",
+                      time_to_json(s->created_at_ms), "deadline", time_to_json(s->deadline_at_ms)));
     }
     ctl_print_rows(ctl, "sandboxes", rows, columns, ARRAY_SIZE(columns));
     return 0;

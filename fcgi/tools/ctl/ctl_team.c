@@ -29,9 +29,7 @@ int ctl_team_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     (void)arguments;
     if (team_list(ctl->db, &teams, &count, err) < 0)
         return -1;
-    json_t *rows = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(rows, team_json(&teams[i]));
+    json_t *rows = JSON_LIST(teams, count, team_json);
     ctl_print_rows(ctl, "teams", rows, columns, ARRAY_SIZE(columns));
     return 0;
 }
@@ -50,7 +48,7 @@ int ctl_team_set_plan(struct ctl *ctl, const struct ctl_arguments *arguments, st
 static json_t *member_json(const struct member *member)
 {
     return json_pack("{s:s, s:s, s:o}", "name", member->user_name, "role",
-                     team_role_name(member->role), "added_at", ctl_json_time(member->added_at_ms));
+                     team_role_name(member->role), "added_at", time_to_json(member->added_at_ms));
 }
 
 /* A member keeps the present role, unless --role is given. */
@@ -110,9 +108,7 @@ int ctl_team_list_members(struct ctl *ctl, const struct ctl_arguments *arguments
     if (team_get_by_slug(ctl->db, arguments->operands[0], &team, err) < 0 ||
         member_list(ctl->db, team.id, &members, &count, err) < 0)
         return -1;
-    json_t *rows = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(rows, member_json(&members[i]));
+    json_t *rows = JSON_LIST(members, count, member_json);
     ctl_print_rows(ctl, "members", rows, columns, ARRAY_SIZE(columns));
     return 0;
 }

@@ -14,7 +14,7 @@ static json_t *version_json(const struct template_version *v)
                      "isolation", template_isolation(v->virtual_machine), "cpu", (int)v->cpu,
                      "memory_mb", (int)v->memory_mb, "image", v->image, "fingerprint",
                      v->fingerprint, "net_admin", v->net_admin, "created_at",
-                     ctl_json_time(v->created_at_ms));
+                     time_to_json(v->created_at_ms));
 }
 
 /* Owner of a template: the team named, else the deployment. plan: whose baseline is the fallback.
@@ -113,9 +113,7 @@ int ctl_template_list(struct ctl *ctl, const struct ctl_arguments *arguments, st
         return -1;
     if (template_version_list(ctl->db, slug ? team.id : NULL, &versions, &count, err) < 0)
         return -1;
-    json_t *rows = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(rows, version_json(&versions[i]));
+    json_t *rows = JSON_LIST(versions, count, version_json);
     ctl_print_rows(ctl, "template_versions", rows, columns, ARRAY_SIZE(columns));
     return 0;
 }

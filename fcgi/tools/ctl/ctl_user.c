@@ -13,7 +13,7 @@ static json_t *user_json(const struct user *user)
                      "personal_team_id", user->personal_team_id, "password",
                      (int)user->has_password, "second_factor", (int)user->has_second_factor,
                      "passkeys", (int)user->passkeys, "disabled_at",
-                     ctl_json_time(user->disabled_at_ms));
+                     time_to_json(user->disabled_at_ms));
 }
 
 int ctl_user_create(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
@@ -40,9 +40,7 @@ int ctl_user_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     (void)arguments;
     if (user_list(ctl->db, "", USERS_MAX, &users, &count, err) < 0)
         return -1;
-    json_t *rows = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(rows, user_json(&users[i]));
+    json_t *rows = JSON_LIST(users, count, user_json);
     ctl_print_rows(ctl, "users", rows, columns, ARRAY_SIZE(columns));
     return 0;
 }
@@ -58,7 +56,7 @@ static int print_invite(struct ctl *ctl, const struct user *user, struct error *
     autowipe char *link = xasprintf("%s/invite#%s", ctl->settings->console_url, token);
     ctl_print(ctl,
               json_pack("{s:s, s:s, s:o}", "user", user->name, "link", link, "expires_at",
-                        ctl_json_time(expires_at_ms)),
+                        time_to_json(expires_at_ms)),
               "%s", link);
     mem_wipe(token, sizeof token);
     return 0;

@@ -108,10 +108,8 @@ int doctor_check_pool(struct doctor *doctor, const struct host *host, struct err
     if (result == 0 && (result = check_mounted(host, pool, err)) == 0)
         check_room(doctor, host, incus);
     incus_close(incus);
-    if (result < 0 && (*err)->code == ERR_NOT_FOUND) {
-        error_clear(err);
+    if (result < 0 && error_clear_if(err, ERR_NOT_FOUND))
         return error_set(err, ERR_CONFIG, "there is no storage pool %s", host->pool);
-    }
     return result;
 }
 

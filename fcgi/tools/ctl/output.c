@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/printable.h"
 
@@ -116,10 +115,4 @@ void ctl_print_rows(const struct ctl *ctl, const char *name, json_t *rows,
     }
     ctl_print_table(rows, columns, count);
     json_decref(rows);
-}
-
-json_t *ctl_json_time(int64_t at_ms)
-{
-    char text[CLOCK_ISO8601_SIZE];
-    return at_ms ? json_string(clock_format_iso8601(at_ms, text)) : json_null();
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "account/api_key.h"
+#include "base/json_make.h"
 #include "ctl/ctl.h"
 
 #define CTL_NO_SANDBOX "There is no sandbox %s; give its id, sbx_…, or TEAM/NAME."
@@ -32,9 +33,6 @@ void ctl_dump_json(const json_t *value, size_t flags);
 
 /* Print an object as JSON. */
 void ctl_print_json(json_t *value);
-
-/* Return a time as the API writes it; null for 0. */
-json_t *ctl_json_time(int64_t at_ms);
 
 /* Return a key of the API, or one that signs in over SSH. */
 json_t *ctl_key_json(const struct api_key *key, enum api_key_kind kind);

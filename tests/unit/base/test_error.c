@@ -47,8 +47,10 @@ TEST(moves_and_clears)
     assert_int_equal(error_move(&outer, &inner), -1);
     assert_null(inner);
     assert_string_equal(outer->message, "x");
-    error_clear(&outer);
+    assert_false(error_clear_if(&outer, ERR_NOT_FOUND));
+    assert_true(error_clear_if(&outer, ERR_INTERNAL));
     assert_null(outer);
+    assert_false(error_clear_if(&outer, ERR_INTERNAL));
     error_clear(&outer);
 }
 

@@ -100,6 +100,20 @@ TEST(a_call_is_mended)
     call_deinit(&call);
 }
 
+TEST(a_restore_sets_the_group_of_the_unified_hierarchy)
+{
+    char criu[] = "criu";
+    char arguments[] = "restore --cgroup-root name=systemd:/lxc.payload.c "
+                       "--cgroup-root pids:/lxc.payload.c -D images";
+    struct call call;
+    read_call(&call, criu, arguments);
+    autofree char *text = joined(&call);
+    assert_string_equal(text, "criu restore --cgroup-root name=systemd:/lxc.payload.c "
+                              "--cgroup-root pids:/lxc.payload.c -D images "
+                              "--cgroup-root /lxc.payload.c");
+    call_deinit(&call);
+}
+
 TEST(an_option_is_removed_with_its_value)
 {
     char criu[] = "criu", arguments[] = "dump -t 17 --freeze-cgroup /group -R";

@@ -76,22 +76,6 @@ static void await(struct request *request, int64_t wait_ms)
 
 /* --- its command --- */
 
-static void on_output(struct process_follower *follower, enum process_output_kind kind,
-                      uint64_t offset, const char *data, size_t size)
-{
-    (void)follower;
-    (void)kind;
-    (void)offset;
-    (void)data;
-    (void)size;
-}
-
-static bool has_room(struct process_follower *follower)
-{
-    (void)follower;
-    return true;
-}
-
 static void on_ended(struct process_follower *follower, const struct process_end *end)
 {
     (void)follower;
@@ -101,8 +85,7 @@ static void on_ended(struct process_follower *follower, const struct process_end
     tell();
 }
 
-static const struct process_follower_events events = {
-    .has_room = has_room, .output = on_output, .ended = on_ended};
+static const struct process_follower_events events = {.ended = on_ended};
 
 static void drop(void)
 {

@@ -50,9 +50,9 @@ struct stream;
 /* Callbacks of a follower. It may leave in each callback except has_room(). */
 struct process_follower_events {
     /* False: nothing more is read until process_io_resume(). Each follower is asked, so that it
-     * knows that it is waited for. */
+     * knows that it is waited for. NULL: always room. */
     bool (*has_room)(struct process_follower *follower);
-    /* offset: how many bytes of this output came before. */
+    /* offset: how many bytes of this output came before. May be NULL. */
     void (*output)(struct process_follower *follower, enum process_output_kind kind,
                    uint64_t offset, const char *data, size_t size);
     /* The process has ended, and the follower is of none any more. */

@@ -22,7 +22,7 @@ static bool all_have_room(struct process *process)
     bool room = true;
     /* No short cut: each follower has to know that it is waited for. */
     LIST_FOREACH(follower, &process->followers, link)
-    room &= follower->events->has_room(follower);
+    room &= !follower->events->has_room || follower->events->has_room(follower);
     return room;
 }
 
@@ -50,7 +50,8 @@ static void deliver(struct process_output *output, const char *data, size_t size
         keep(process, data, size);
     while (follower) {
         struct process_follower *next = LIST_NEXT(follower, link);
-        follower->events->output(follower, output->kind, offset, data, size);
+        if (follower->events->output)
+            follower->events->output(follower, output->kind, offset, data, size);
         follower = next;
     }
 }

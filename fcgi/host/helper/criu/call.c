@@ -39,6 +39,8 @@ static void note_value(struct call *call, const char *option, const char *value)
         call->root = value;
     else if (is_one_of(option, "-t", "--tree"))
         call->pid = pid_of(value);
+    else if (str_equal(option, "--cgroup-root") && strstr(value, ":" PAYLOAD))
+        call->group = strchr(value, ':') + 1;
 }
 
 static bool takes_value(const char *word)
@@ -101,6 +103,10 @@ void call_read(struct call *call, bool apparmor, char *const criu[], char *const
             add_word(call, *word);
         }
     }
+    /* With control groups version 1, liblxc leaves out the unified hierarchy. CRIU would restore
+     * the processes into the group of the original container, which can be deleted meanwhile. */
+    if (str_equal(call->verb, "restore") && call->group)
+        call_add(call, "--cgroup-root", call->group);
 }
 
 void call_add(struct call *call, const char *option, const char *value)

@@ -16,6 +16,7 @@ struct call {
     const char *images;   /* the folder; NULL: not set */
     const char *root;     /* the container's disk, for a restore; NULL: not set */
     const char *log;      /* NULL: not set */
+    const char *group;    /* the container's control group of version 1; NULL: not set */
     pid_t pid;            /* of the container's first process; 0: not set */
     bool leave_running;
 };
