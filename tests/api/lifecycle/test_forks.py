@@ -2,6 +2,8 @@
 """Forks and checkpoints with memory: sandboxes that go on where another is."""
 
 import contextlib
+import pathlib
+import re
 import secrets
 import threading
 
@@ -222,6 +224,15 @@ def test_every_byte_of_memory_is_kept(make_account):
     assert held_sum(sandbox, pid) == held
 
 
+def groups_of(sandbox):
+    """The containers whose control groups a process of the sandbox is in, in all hierarchies of the host."""
+    root = pathlib.Path("/sys/fs/cgroup")
+    group = (root if (root / "cgroup.controllers").exists() else root / "pids") / f"lxc.payload.sandlot_{sandbox.instance}"
+    pid = next(pid for procs in group.rglob("cgroup.procs") for pid in procs.read_text(encoding="ascii").split())
+    groups = pathlib.Path("/proc", pid, "cgroup").read_text(encoding="ascii")
+    return set(re.findall(r"lxc\.payload\.sandlot_([^/\n]+)", groups))
+
+
 def test_a_checkpoint_with_memory(make_account):
     sandbox = Sandbox.create(make_account("pro").api)
     start_counter(sandbox)
@@ -232,6 +243,7 @@ def test_a_checkpoint_with_memory(make_account):
     restored = Sandbox.create(sandbox.api, snapshot_id=made["id"])
     assert restored.document["resumed_from"] == "memory"
     assert counter(restored)[0] == said and counter(restored)[1] >= before
+    assert groups_of(restored) == {restored.instance}
     assert_error(sandbox.api.post("/v1/sandboxes", {"snapshot_id": made["id"], "memory_mb": 1024}),
                  422, "invalid_request", "/memory_mb")
     assert sandbox.api.delete(f"/v1/checkpoints/{made['id']}").status == 204
