@@ -4,8 +4,8 @@
  * (network/egress_rule.h), and that no sandbox and no answer ever contains. They are sealed with
  * the key ring. Each secret has the hosts that it may be sent to.
  *
- * A change of a secret changes the policy of every sandbox whose rules mention it. The same
- * transaction increments their revisions, and a dispatcher applies them.
+ * A change of a secret changes the policy of every sandbox whose rules mention it
+ * (changed_secret.h), and a dispatcher applies them.
  */
 #pragma once
 

@@ -26,6 +26,7 @@
 #include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_sessions.h"
 #include "sandbox/sandbox_size.h"
+#include "secret/changed_secret.h"
 #include "secret/secret.h"
 #include "template/template_build.h"
 #include "template/template_use.h"
@@ -111,6 +112,11 @@ static int end_approvals(struct worker *worker, struct error **err)
 static int end_secrets(struct worker *worker, struct error **err)
 {
     return secrets_expire(worker->db, err);
+}
+
+static int spread_secrets(struct worker *worker, bool *worked, struct error **err)
+{
+    return changed_secret_next(worker->db, worked, err);
 }
 
 static int end_tokens(struct worker *worker, bool *worked, struct error **err)
@@ -239,6 +245,7 @@ struct job dispatcher_jobs[] = {
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
     {"ends of approvals", PROCESS_POLICIES, .sweep = end_approvals, .every_ms = APPROVALS_MS},
     {"ends of secrets", PROCESS_POLICIES, .sweep = end_secrets, .every_ms = SECRETS_MS},
+    {"changed secrets", PROCESS_POLICIES, .next = spread_secrets, .due = DUE_CHANGED_SECRETS},
     {"tokens of expired keys", PROCESS_POLICIES, .next = end_tokens, .due = DUE_TOKEN_KEYS},
     {"ends of sessions", PROCESS_POLICIES, .next = sandbox_sessions_next, .due = DUE_SESSIONS},
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .due = DUE_POLICIES},
