@@ -50,10 +50,13 @@ DB_STATEMENT(expire_statement) = {
     false};
 DB_STATEMENT(reveal_statement) = {
     "secret.reveal", "SELECT id, value FROM secrets WHERE team_id = ? AND name = ?", true};
-DB_STATEMENT(used_statement) = {"secret.used",
-                                "UPDATE secrets SET used_at_ms = ? WHERE team_id = ? AND name = ? "
-                                "AND COALESCE(used_at_ms, 0) < ?",
-                                false};
+DB_STATEMENT(used_statement) = {
+    "secret.used",
+    "UPDATE secrets s JOIN (SELECT j.name, j.at FROM JSON_TABLE(?, '$[*]' COLUMNS"
+    " (name VARCHAR(63) CHARACTER SET ascii PATH '$[0]', at BIGINT PATH '$[1]')) j) u"
+    " ON u.name = s.name SET s.used_at_ms = u.at"
+    " WHERE s.team_id = ? AND COALESCE(s.used_at_ms, 0) < u.at",
+    false};
 DB_STATEMENT(unfollow_statement) = {"secret.unfollow",
                                     "DELETE FROM sandbox_secrets WHERE sandbox_id = ?", false};
 DB_STATEMENT(follow_statement) = {
@@ -324,10 +327,13 @@ int secret_unfollow(struct db *db, const char *sandbox_id, struct error **err)
     return db_exec(db, &unfollow_statement, DB_ARGS(db_text(sandbox_id)), NULL, err);
 }
 
-int secret_used(struct db *db, const char *team_id, const char *name, int64_t at_ms,
-                struct error **err)
+int secrets_used(struct db *db, const char *team_id, const json_t *uses, struct error **err)
 {
-    return db_exec(db, &used_statement,
-                   DB_ARGS(db_i64(at_ms), db_text(team_id), db_text(name), db_i64(at_ms)), NULL,
-                   err);
+    const char *name;
+    json_t *at_ms;
+    json_auto_t *list = json_array();
+    json_object_foreach ((json_t *)uses, name, at_ms)
+        json_array_append_new(list, json_pack("[s, I]", name, json_integer_value(at_ms)));
+    autofree char *text = json_dumps(list, JSON_COMPACT);
+    return db_exec(db, &used_statement, DB_ARGS(db_text(text), db_text(team_id)), NULL, err);
 }

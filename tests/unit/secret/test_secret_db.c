@@ -182,6 +182,21 @@ TEST(one_that_a_sandbox_mentions_does_not_expire)
     assert_fails_saying(secret_get(db, acme.id, "token", &secret, &err), ERR_NOT_FOUND, "secret");
 }
 
+/* Each host reports the uses every few seconds. */
+TEST(uses_of_all_secrets_are_one_statement)
+{
+    struct error *err = NULL;
+    json_auto_t *uses = json_pack("{s:i, s:i, s:i}", "token", 1000, "Token", 3000, "gone", 1000);
+    json_auto_t *older = json_pack("{s:i}", "token", 500);
+    server_say(raw, "DELETE FROM secrets");
+    assert_ok(put_secret("one", &err));
+    assert_ok(secrets_used(db, acme.id, uses, &err));
+    assert_int_equal(server_ask(raw, "SELECT used_at_ms FROM secrets"), 1000);
+    assert_ok(secrets_used(db, acme.id, older, &err));
+    assert_ok(secrets_used(db, other.id, uses, &err));
+    assert_int_equal(server_ask(raw, "SELECT used_at_ms FROM secrets"), 1000);
+}
+
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
 
 TEST_GROUP(set_up, tear_down)
