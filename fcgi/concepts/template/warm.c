@@ -193,8 +193,8 @@ static int wait_for_turn(struct worker *worker, const struct warm_plan *before, 
     return 0;
 }
 
-/* Return whether the template can be the cause of a failed start. A host that cannot be reached is
- * none: its job backs off. */
+/* Return whether the template can be the cause of a failed start. After a failure of the host the
+ * job backs off. */
 static bool is_of_template(const struct addition *addition, const struct error *failure)
 {
     if (*addition->want->memory_id)

@@ -32,7 +32,7 @@
 struct hook {
     TAILQ_ENTRY(hook) entry;
     struct webhook row;
-    struct webhook_share *team, *user; /* user: who has made it */
+    struct webhook_share *team, *user; /* user: its creator */
     struct event_filter filter;
     const char *team_ids[1];
     uint64_t cursor;                   /* earlier events are read and settled */
