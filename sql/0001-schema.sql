@@ -892,6 +892,17 @@ CREATE TABLE sandbox_secrets (
     CONSTRAINT sandbox_secrets_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- Changed secrets whose sandboxes do not all have a new policy revision yet: those with an id up to done_up_to have. The
+-- request that changes the secret does the work; a dispatcher does the rest at due_at_ms.
+CREATE TABLE changed_secrets (
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    name VARCHAR(63) COLLATE ascii_bin NOT NULL,
+    done_up_to CHAR(30) COLLATE ascii_bin NOT NULL,
+    due_at_ms BIGINT NOT NULL,
+    PRIMARY KEY (team_id, name),
+    KEY changed_secrets_due (due_at_ms)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- Destinations that sandboxes ask for. target: an entry of a policy. until_ms: allowed until then; NULL: without an answer.
 -- user_id: the creator of the sandbox. asked_at_ms: the latest event.
 CREATE TABLE approvals (

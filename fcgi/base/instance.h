@@ -13,11 +13,15 @@
     "X-Sandlot-Port" /* the port of the server that the relay connects \
                       * to */
 
-#define AGENT_TIME_HEADER    "X-Sandlot-Time" /* the caller's, in ms since 1970 */
-#define AGENT_HOLD_MAX_S     (7 * 24 * 3600) /* the longest hold that keeps an idle sandbox awake */
+/* Part of the agent's message when it cannot start a program for this reason: Linux starts no file
+ * that is open for writing. The front nodes recognize it. */
+#define AGENT_PROGRAM_IS_WRITTEN "another program is writing this file"
 
-#define KEEPER_PORT          49985
-#define KEEPER_SECRET_HEADER "X-Sandlot-Keeper-Secret"
+#define AGENT_TIME_HEADER        "X-Sandlot-Time" /* the caller's, in ms since 1970 */
+#define AGENT_HOLD_MAX_S         (7 * 24 * 3600) /* the longest hold that keeps an idle sandbox awake */
+
+#define KEEPER_PORT              49985
+#define KEEPER_SECRET_HEADER     "X-Sandlot-Keeper-Secret"
 /* The defaults of a template that was built by steps, for the agents of its sandboxes: an object of
  * JSON, {"user", "workdir", "envs", "start_command", "ready_command", "services"}. */
 #define TEMPLATE_DEFAULTS_DIR  "/etc/sandlot"

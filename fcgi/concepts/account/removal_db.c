@@ -36,6 +36,7 @@ DROP(drop_uses_statement, "removal.drop_uses", "api_key_uses");
 DROP(drop_invitations_statement, "removal.drop_invitations", "team_invitations");
 DROP(drop_links_statement, "removal.drop_links", "team_links");
 DROP(drop_secrets_statement, "removal.drop_secrets", "secrets");
+DROP(drop_changed_statement, "removal.drop_changed", "changed_secrets");
 DROP(drop_proxy_statement, "removal.drop_proxy", "team_egress_proxies");
 DROP(drop_names_statement, "removal.drop_names", "denied_names");
 DROP(drop_webhooks_statement, "removal.drop_webhooks", "webhooks");
@@ -94,7 +95,7 @@ static int end_team(struct db *db, const char *team_id, struct error **err)
         &drop_members_statement, &drop_keys_statement,     &drop_uses_statement,
         &drop_links_statement,   &drop_secrets_statement,  &drop_invitations_statement,
         &drop_proxy_statement,   &drop_messages_statement, &drop_webhooks_statement,
-        &drop_cache_statement,   &drop_names_statement,
+        &drop_cache_statement,   &drop_names_statement,    &drop_changed_statement,
     };
     struct db_value id = db_text(team_id);
     for (size_t i = 0; i < ARRAY_SIZE(drops); i++)

@@ -45,5 +45,7 @@ int audit_chain_verify(struct db *db, const struct keyring *ring, uint64_t ancho
                        const char *anchor_hash, struct audit_check *check, struct error **err);
 
 /* Remove the rows that the plans of the teams do not keep. Rows without a team, or of a removed
- * team, are kept as long as the longest plan says. *removed: rows. */
-int audit_retain(struct db *db, const struct keyring *ring, uint64_t *removed, struct error **err);
+ * team, are kept as long as the longest plan says. *removed: rows. *more: rows are left after
+ * most_ms; 0: no limit. */
+int audit_retain(struct db *db, const struct keyring *ring, unsigned most_ms, uint64_t *removed,
+                 bool *more, struct error **err);

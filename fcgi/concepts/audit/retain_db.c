@@ -9,6 +9,8 @@
 
 #define DAY_MS INT64_C(86400000)
 #define BATCH  5000
+/* Links that one statement removes. */
+#define TRIM_BATCH 20000
 
 /* Include removed teams, and rows without a team. */
 DB_STATEMENT(teams_statement) = {
@@ -35,7 +37,8 @@ struct retain {
     const struct keyring *ring;
     const char *team_id;
     int64_t before_ms;
-    bool is_said; /* the row audit.prune was written in this turn */
+    bool is_said;     /* the row audit.prune was written in this turn */
+    int64_t until_ms; /* monotonic */
     uint64_t removed;
     uint64_t first_seq;
 };
@@ -80,6 +83,8 @@ static int prune(struct db *db, struct retain *retain, uint64_t *removed, struct
             return 0;
         *removed += retain->removed;
         retain->is_said = true;
+        if (clock_monotonic_ms() >= retain->until_ms)
+            return 0;
     }
 }
 
@@ -93,8 +98,8 @@ static int trim_body(struct db *db, void *context, struct error **err)
                : db_exec(db, &trim_statement, DB_ARGS(db_u64(retain->first_seq)), NULL, err);
 }
 
-/* Remove the links before the first one whose row still exists. The procedure spares links of the
- * last 30 days. */
+/* Remove the links before the first one whose row still exists, a batch in each transaction. The
+ * procedure spares links of the last 30 days. */
 static int trim(struct db *db, struct retain *retain, struct error **err)
 {
     db_rows_auto *first = NULL;
@@ -104,15 +109,22 @@ static int trim(struct db *db, struct retain *retain, struct error **err)
         return -1;
     if (!db_rows_next(first) || !db_rows_next(oldest))
         return 0;
-    retain->first_seq = db_get_u64(first, 0);
-    return retain->first_seq == db_get_u64(oldest, 0) ? 0
-                                                      : db_transaction(db, trim_body, retain, err);
+    uint64_t end = db_get_u64(first, 0), at = db_get_u64(oldest, 0);
+    while (at < end && clock_monotonic_ms() < retain->until_ms) {
+        at = retain->first_seq = end - at > TRIM_BATCH ? at + TRIM_BATCH : end;
+        if (db_transaction(db, trim_body, retain, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
-int audit_retain(struct db *db, const struct keyring *ring, uint64_t *removed, struct error **err)
+int audit_retain(struct db *db, const struct keyring *ring, unsigned most_ms, uint64_t *removed,
+                 bool *more, struct error **err)
 {
     db_rows_auto *teams = NULL;
+    int64_t until_ms = most_ms ? clock_monotonic_ms() + most_ms : INT64_MAX;
     *removed = 0;
+    *more = false;
     if (db_query(db, &teams_statement, DB_NO_ARGS, &teams, err) < 0)
         return -1;
     while (db_rows_next(teams)) {
@@ -120,10 +132,16 @@ int audit_retain(struct db *db, const struct keyring *ring, uint64_t *removed, s
             .ring = ring,
             .team_id = db_get_text(teams, 0),
             .before_ms = clock_now_ms() - (int64_t)db_get_u64(teams, 1) * DAY_MS,
+            .until_ms = until_ms,
         };
         if (prune(db, &retain, removed, err) < 0)
             return -1;
+        *more = retain.is_said && clock_monotonic_ms() >= until_ms;
+        if (*more)
+            return 0;
     }
-    struct retain all = {.ring = ring, .team_id = ""};
-    return trim(db, &all, err);
+    struct retain all = {.ring = ring, .team_id = "", .until_ms = until_ms};
+    int result = trim(db, &all, err);
+    *more = clock_monotonic_ms() >= until_ms;
+    return result;
 }

@@ -113,6 +113,13 @@ int event_head(struct db *db, uint64_t *head, struct error **err);
 int event_list(struct db *db, const struct event_filter *filter, uint64_t after, uint64_t head,
                unsigned limit, struct event **list, unsigned *count, struct error **err);
 
+#define EVENT_SCAN_MAX 2000
+/* Find the number up to which one look of a reader may go, so that event_list() reads about
+ * EVENT_SCAN_MAX rows of all teams together, however few of them match the filter. *end: at most
+ * head. */
+int event_scan_end(struct db *db, const struct event_filter *filter, uint64_t after, uint64_t head,
+                   uint64_t *end, struct error **err);
+
 #define EVENT_OFFSET_MAX 10000
 /* List a page of events of the first team of the filter, which must name kinds. The page skips
  * offset events from the newest or the oldest, and has at most limit. The caller ends with

@@ -72,6 +72,11 @@ DB_STATEMENT(list_of_sandbox_statement) = {
     SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
                  " WHERE e.team_id = ?" OF_FILTER " AND e.sandbox_id = ? ORDER BY e.id LIMIT ?",
     true};
+DB_STATEMENT(scan_end_statement) = {
+    "event.scan_end",
+    "SELECT id FROM events FORCE INDEX (events_of_team) WHERE team_id = ? AND id > ? AND id <= ?"
+    " ORDER BY id LIMIT 1 OFFSET ?",
+    true};
 /* These pages skip rows by an offset, so the offset is bounded. */
 #define PAGE_OF " AND FIND_IN_SET(e.kind, ?) AND (? = '' OR e.sandbox_id = ?) ORDER BY e.id"
 DB_STATEMENT(page_newest_statement) = {
@@ -357,6 +362,32 @@ int event_list(struct db *db, const struct event_filter *filter, uint64_t after,
             qsort(*list, *count, sizeof **list, oldest_first);
         while (*count > limit)
             free((*list)[--*count].data);
+    }
+    return 0;
+}
+
+/* Without conditions of its own, a reader reads no more rows than it gets. */
+static bool reads_all(const struct event_filter *filter)
+{
+    char kinds[EVENT_KINDS_BYTES];
+    return !*event_kinds_text(filter, kinds) && !*filter->sandbox_id && !filter->since_ms;
+}
+
+int event_scan_end(struct db *db, const struct event_filter *filter, uint64_t after, uint64_t head,
+                   uint64_t *end, struct error **err)
+{
+    *end = head;
+    if (reads_all(filter))
+        return 0;
+    struct db_value skipped = db_u64(EVENT_SCAN_MAX / filter->team_count);
+    for (unsigned i = 0; i < filter->team_count; i++) {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &scan_end_statement,
+                     DB_ARGS(db_text(filter->team_ids[i]), db_u64(after), db_u64(*end), skipped),
+                     &rows, err) < 0)
+            return -1;
+        if (db_rows_next(rows))
+            *end = db_get_u64(rows, 0);
     }
     return 0;
 }

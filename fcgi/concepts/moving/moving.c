@@ -223,6 +223,7 @@ int moving_wait(struct worker *worker, const char *id, int64_t give_up_ms, bool 
         *arrived = !copies && !(found && move.last_error[0]);
         if (!copies)
             return 0;
+        pool_suspend_start(worker->pool);
         clock_sleep_ms(LOOK_MS);
     } while (clock_monotonic_ms() < give_up_ms);
     return 0;

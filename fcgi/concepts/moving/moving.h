@@ -178,8 +178,8 @@ int moving_begin_leaving(struct worker *worker, const struct move_start *start, 
 int moving_ask(struct worker *worker, const struct move_start *start,
                const struct move_order *order, struct error **err);
 
-/* Wait for the end of a move, at most until give_up_ms (monotonic). *arrived: the object is on its
- * new host. */
+/* Wait for the end of a move, at most until give_up_ms (monotonic). A request that waits counts as
+ * no start of its pool. *arrived: the object is on its new host. */
 int moving_wait(struct worker *worker, const char *id, int64_t give_up_ms, bool *arrived,
                 struct error **err);
 

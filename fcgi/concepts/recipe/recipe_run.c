@@ -24,9 +24,11 @@
 #include "template/template_row.h"
 #include "template/template_source.h"
 
-#define TURN_MS   2500  /* of a recipe whose steps are quick */
-#define LOOK_MS   60    /* at a step that has just started */
-#define SILENT_MS 30000 /* after an agent did not answer; other recipes continue meanwhile */
+#define TURN_MS 2500 /* of a recipe whose steps are quick */
+#define LOOK_MS 60   /* at a step that has just started */
+/* Until the next turn; other recipes continue meanwhile. */
+#define SILENT_MS  30000 /* after an agent did not answer */
+#define WRITTEN_MS 500   /* while a step writes the program that the service starts */
 
 /* --- its steps --- */
 
@@ -247,6 +249,8 @@ static int settle(struct recipe_turn *turn, const struct recipe_place *place,
             xasprintf("%s%s%s", title ? title : "", title ? ": " : "", (*failure)->message);
         return recipe_turn_fail(turn, place, (int)turn->row.step, reason, err);
     }
+    if ((*failure)->code == ERR_PROGRAM_IS_WRITTEN)
+        return recipe_turn_defer(turn, WRITTEN_MS, err);
     if ((*failure)->code == ERR_LEASE_LOST || !error_is_transient(*failure))
         return error_move(err, failure);
     log_info("cannot continue the steps of a template build; trying again",

@@ -27,11 +27,12 @@
 #define IMAGE_DIR   RECIPE_FETCH_DIR
 #define TOOLS       RECIPE_TOOLS
 /* Time limits of a call: a look, and an act that begins a step. */
-#define LOOK_S        3
-#define ACT_S         20
-#define ANSWER_MS     2000   /* on top of these limits, until the agent counts as silent */
-#define SHELL_MS      5000   /* for a step that replaces /bin/sh; a later turn looks again */
-#define SHELL_LATER   100    /* ms until the next attempt */
+#define LOOK_S    3
+#define ACT_S     20
+#define ANSWER_MS 2000 /* on top of these limits, until the agent counts as silent */
+/* A step that replaces /bin/sh removes it for a moment: so many attempts with this pause. */
+#define SHELL_TRIES   3
+#define SHELL_LATER   100    /* ms */
 #define OUTPUT_READ   "8192" /* bytes at once */
 #define ROOT          "root"
 #define DEFAULTS_MAX  65536 /* bytes of TEMPLATE_DEFAULTS_FILE */
@@ -277,11 +278,27 @@ int recipe_place_look(struct recipe_place *place, json_t *args, unsigned seconds
                            "or the base may have replaced a program, such as head.");
 }
 
+/* Look. The step may be replacing /bin/sh, and then the agent does not find it for a moment. While
+ * it is being written, a later turn looks again, so that the recipes of others do not wait. */
+static int look_with_shell(struct recipe_place *place, json_t *args, size_t most, json_t **answer,
+                           struct error **err)
+{
+    for (unsigned tries = 1;; tries++) {
+        if (recipe_place_look(place, json_incref(args), LOOK_S, most, answer, err) == 0)
+            return 0;
+        if ((*err)->code != ERR_INVALID_REQUEST || *answer || tries == SHELL_TRIES)
+            return -1;
+        error_clear(err);
+        clock_sleep_ms(SHELL_LATER);
+    }
+}
+
 /* A script that was cut off is an error, because its output may be incomplete. */
 int recipe_place_ask(struct recipe_place *place, json_t *args, size_t most, json_t **answer,
                      struct error **err)
 {
-    if (recipe_place_look(place, args, LOOK_S, most, answer, err) < 0)
+    json_auto_t *kept = args;
+    if (look_with_shell(place, kept, most, answer, err) < 0)
         return -1;
     if (json_integer_value(json_object_get(*answer, "exit_code")) == 0)
         return 0;
@@ -584,35 +601,16 @@ static void read_state(const char *line, struct recipe_poll *poll)
     poll->status = *line == 'r' && str_parse_u64(line + 1, 0, 255, &status) == 0 ? (int)status : -1;
 }
 
-/* Run poll_script. The step may be replacing /bin/sh, which is missing until then, or cannot start
- * while it is written. */
-static int ask_for_state(struct recipe_place *place, unsigned step, uint64_t from, json_t **answer,
-                         struct error **err)
-{
-    char number[16], at[32];
-    struct deadline until = deadline_within_ms(place->until, SHELL_MS);
-    snprintf(number, sizeof number, "%u", step);
-    snprintf(at, sizeof at, "%llu", (unsigned long long)from);
-    for (;;) {
-        error_auto failure = NULL;
-        json_t *args = json_pack("[s, s, s, s, s]", "-c", poll_script, "sh", number, at);
-        if (recipe_place_ask(place, args, POLL_MAX, answer, &failure) == 0)
-            return 0;
-        bool may_be_replaced =
-            failure->code == ERR_INVALID_REQUEST || failure->code == ERR_RUNTIME_UNAVAILABLE;
-        if (!may_be_replaced || *answer || deadline_passed(until))
-            return error_move(err, &failure);
-        clock_sleep_ms(SHELL_LATER);
-    }
-}
-
 int recipe_step_poll(struct recipe_place *place, unsigned step, uint64_t from,
                      struct recipe_poll *poll, struct buffer *output, struct error **err)
 {
-    char line[24];
+    char line[24], number[16], at[32];
     json_auto_t *answer = NULL;
     buffer_auto bytes = BUFFER_INIT(65536);
-    if (ask_for_state(place, step, from, &answer, err) < 0)
+    snprintf(number, sizeof number, "%u", step);
+    snprintf(at, sizeof at, "%llu", (unsigned long long)from);
+    if (recipe_place_ask(place, json_pack("[s, s, s, s, s]", "-c", poll_script, "sh", number, at),
+                         POLL_MAX, &answer, err) < 0)
         return -1;
     const char *text = recipe_text(answer, "stdout");
     bool is_text = str_equal(recipe_text(answer, "stdout_encoding"), "utf-8");

@@ -25,6 +25,7 @@
 #include "secret/secret.h"
 
 #define BUSY_POLL_MS   15
+#define TURN_POLL_MS   50
 #define HANG_UP_MS     1000
 #define SIZE_POLL_MS   20
 #define PAUSE_AGAIN_MS 10000
@@ -123,6 +124,20 @@ struct begin {
     void *context;
 };
 
+/* Count the request as a start again, if it has waited. A delete and a move that the state refuses
+ * need no turn. */
+static int take_turn(const struct begin *begin, struct error **err)
+{
+    enum sandbox_state to;
+    error_auto refusal = NULL;
+    return begin->event == SANDBOX_EVENT_DELETE ||
+                   sandbox_state_next(begin->work->sandbox.state, begin->event, &to, &refusal) <
+                       0 ||
+                   pool_resume_start(begin->work->worker->pool)
+               ? 0
+               : error_set(err, ERR_SHARE_USED_UP, "Too many other sandboxes are starting.");
+}
+
 static int begin_body(struct db *db, void *context, struct error **err)
 {
     struct begin *begin = context;
@@ -133,7 +148,8 @@ static int begin_body(struct db *db, void *context, struct error **err)
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     work_note_host(begin->work);
-    if (begin->event != SANDBOX_EVENT_DELETE && work_check_host(begin->work, err) < 0)
+    if ((begin->event != SANDBOX_EVENT_DELETE && work_check_host(begin->work, err) < 0) ||
+        take_turn(begin, err) < 0)
         return -1;
     if (begin->admit && begin->admit(db, sandbox, begin->context, err) < 0)
         return -1;
@@ -195,6 +211,7 @@ int work_tell_size(struct work *work, struct error **err)
         if (!found)
             return 0;
         if (!held) {
+            pool_suspend_start(worker->pool);
             clock_sleep_ms(SIZE_POLL_MS);
             if (tick(work, err) < 0)
                 return -1;
@@ -237,6 +254,21 @@ bool work_lacks_host(struct work *work, const struct error *failure)
     }
 }
 
+int work_wait_for_turn(struct work *work, struct error **err)
+{
+    const struct worker *worker = work->worker;
+    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
+    while (!pool_resume_start(worker->pool)) {
+        if (clock_monotonic_ms() >= give_up_ms)
+            return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                             "The sandbox waits until fewer other sandboxes are starting.");
+        clock_sleep_ms(TURN_POLL_MS);
+        if (work->operation.id[0] && lease_tick(&work->lease, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int work_still_ours(struct work *work, struct error **err)
 {
     return lease_check(&work->lease, err);
@@ -252,6 +284,7 @@ int work_open_runtime(struct work *work, struct error **err)
         return -1;
     work->runtime->tick = tick;
     work->runtime->tick_context = work;
+    work->runtime->pool = work->worker->pool;
     return 0;
 }
 
@@ -726,11 +759,14 @@ int work_public_error(struct work *work, struct error **err)
     return error_move(err, &shown);
 }
 
-int wait_while_busy(int64_t give_up_ms, struct error **err)
+int wait_while_busy(struct worker *worker, int64_t give_up_ms, struct error **err)
 {
-    if ((*err)->code != ERR_SANDBOX_BUSY || clock_monotonic_ms() >= give_up_ms)
+    enum error_code code = (*err)->code;
+    if ((code != ERR_SANDBOX_BUSY && code != ERR_SHARE_USED_UP) ||
+        clock_monotonic_ms() >= give_up_ms)
         return -1;
     error_clear(err);
+    pool_suspend_start(worker->pool);
     clock_sleep_ms(BUSY_POLL_MS);
     return 0;
 }

@@ -54,7 +54,10 @@ static inline void work_autodeinit_(struct work *work)
 /* Begin an operation by an event: lock the row, check the move, write it.
  *
  * admit (may be NULL) runs in the same transaction on the locked row, before anything is written,
- * and may refuse. */
+ * and may refuse.
+ *
+ * A request that has waited counts as a start of its pool again. Errors: ERR_SHARE_USED_UP while
+ * its team or user has too many; wait_while_busy() waits for that too. */
 int work_begin(struct work *work, struct worker *worker, const char *sandbox_id,
                enum sandbox_event event, enum operation_kind kind,
                int (*admit)(struct db *db, struct sandbox *sandbox, void *context,
@@ -96,6 +99,12 @@ int work_tell_volumes(struct work *work, struct error **err);
 /* End the changes of the volumes' files from outside, before the instance starts or gets the
  * volumes. Needs work_open_runtime(). */
 int work_fence_volumes(struct work *work, struct error **err);
+
+/* Count the request as a start of its pool again, before an act that takes much processor time.
+ * Waits of the work end the count: for a copy, a hook, Incus or another process. Errors:
+ * ERR_RUNTIME_UNAVAILABLE (others start all the time; a dispatcher continues the operation), and
+ * those of lease_tick(). */
+int work_wait_for_turn(struct work *work, struct error **err);
 
 /* Renew the lease before an act that would harm a sandbox that another worker has taken over.
  * Errors: ERR_LEASE_LOST. */
@@ -231,6 +240,7 @@ bool work_lacks_host(struct work *work, const struct error *failure);
  * only begin it. */
 int work_undo_create(struct work *work, struct error **err);
 
-/* Wait a moment for an operation in progress. give_up_ms is monotonic. Returns -1 with the
- * unchanged ERR_SANDBOX_BUSY in *err when the time is over, else clears *err. */
-int wait_while_busy(int64_t give_up_ms, struct error **err);
+/* Wait a moment after ERR_SANDBOX_BUSY or ERR_SHARE_USED_UP, and clear *err. The request counts as
+ * no start of its pool from then on. give_up_ms is monotonic. Return -1 with the unchanged *err
+ * when the time is over, and after another error. */
+int wait_while_busy(struct worker *worker, int64_t give_up_ms, struct error **err);

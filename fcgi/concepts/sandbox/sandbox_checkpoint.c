@@ -199,7 +199,8 @@ static int copy(struct work *work, struct checkpoint *checkpoint, struct error *
     const char *name = work->sandbox.instance_name;
     if (work->sandbox.state == SANDBOX_COPYING && work_fetch_archived(work, err) < 0)
         return -1;
-    if (work_tell_size(work, err) < 0) /* a sandbox from the archive is on the host now */
+    /* A sandbox from the archive is on the host now. */
+    if (work_tell_size(work, err) < 0 || work_wait_for_turn(work, err) < 0)
         return -1;
     if (checkpoint->for_fork)
         return runtime->ops->memory->snapshot(runtime, name, checkpoint->instance_name, err);
@@ -259,11 +260,9 @@ int sandbox_checkpoint(struct worker *worker, const char *id,
         if (work_begin(&work, worker, id, SANDBOX_EVENT_CHECKPOINT, OPERATION_CHECKPOINT, admit,
                        &making, err) == 0)
             return run(&work, checkpoint, err) < 0 ? work_public_error(&work, err) : 0;
-        if ((*err)->code != ERR_SANDBOX_BUSY) {
+        if (wait_while_busy(worker, give_up_ms, err) < 0) {
             sandbox_tell_refused(worker->db, work.sandbox.team_id, *err);
             return work_public_error(&work, err);
         }
-        if (wait_while_busy(give_up_ms, err) < 0)
-            return -1;
     }
 }

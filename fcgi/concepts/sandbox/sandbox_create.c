@@ -771,6 +771,8 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                           .room_by_ms = now_ms + SANDBOX_ROOM_WAIT_MS};
     for (bool may_short = true, again;;) {
         work_auto work = {.worker = worker};
+        if (work_wait_for_turn(&work, err) < 0)
+            return work_public_error(&work, err);
         int result = attempt(&work, request, tries.avoid_host, &may_short, err);
         notify_send(worker->settings->api_socket, NOTIFY_POOL);
         if (result == 0) {

@@ -52,6 +52,7 @@ static int ask(struct work *work, enum hook_kind kind, const struct hook *hook, 
     at.tick = renew;
     at.tick_context = work;
     unsigned wait_ms = work->leaves_hook ? LOOK_MS : hook->timeout_s * 1000;
+    pool_suspend_start(work->worker->pool);
     int result = agent_hook(&at, secret, work->operation.id, call, wait_ms, exit_code, err);
     mem_wipe(secret, sizeof secret);
     return result;

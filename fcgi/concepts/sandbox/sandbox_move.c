@@ -293,7 +293,7 @@ static int begin(struct beginning *beginning, struct error **err)
     struct worker *worker = beginning->work->worker;
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
     while (db_transaction(worker->db, begin_body, beginning, err) < 0)
-        if (wait_while_busy(give_up_ms, err) < 0)
+        if (wait_while_busy(worker, give_up_ms, err) < 0)
             return -1;
     notify_send(worker->settings->api_socket, NOTIFY_MOVES);
     return 0;

@@ -377,17 +377,30 @@ static bool is_desired(const struct network_desired *desired, size_t count,
     return false;
 }
 
-/* Record when the host last sent the team's secrets for a sandbox. */
-static int note_secrets(struct worker *worker, const struct network_desired *desired,
-                        const json_t *used, struct error **err)
+/* Collect the last use of each secret of each team: many sandboxes may use the same secrets. uses:
+ * an object of a team's id and its object of names and times. */
+static void collect_uses(json_t *uses, const char *team_id, const json_t *used)
 {
     const char *name;
-    json_t *at_ms;
+    json_t *at_ms, *of_team = json_object_get(uses, team_id);
     json_object_foreach ((json_t *)used, name, at_ms) {
-        if (egress_secret_name_is_valid(name) &&
-            secret_used(worker->db, desired->team_id, name, json_integer_value(at_ms), err) < 0)
-            return -1;
+        if (!egress_secret_name_is_valid(name))
+            continue;
+        if (!of_team)
+            json_object_set_new(uses, team_id, of_team = json_object());
+        if (json_integer_value(at_ms) > json_integer_value(json_object_get(of_team, name)))
+            json_object_set_new(of_team, name, json_integer(json_integer_value(at_ms)));
     }
+}
+
+/* One statement for each team. */
+static int note_uses(struct worker *worker, const json_t *uses, struct error **err)
+{
+    const char *team_id;
+    json_t *of_team;
+    json_object_foreach ((json_t *)uses, team_id, of_team)
+        if (secrets_used(worker->db, team_id, of_team, err) < 0)
+            return -1;
     return 0;
 }
 
@@ -409,6 +422,7 @@ static int compare(struct worker *worker, uint32_t host_id, struct firewall *fir
                    struct firewall_policy *policies, size_t policy_count, struct error **err)
 {
     autofree struct network_desired *desired = NULL;
+    json_auto_t *uses = json_object();
     size_t desired_count;
     if (policy_count)
         qsort(policies, policy_count, sizeof *policies, compare_addresses);
@@ -427,9 +441,11 @@ static int compare(struct worker *worker, uint32_t host_id, struct firewall *fir
             return -1;
         if (found && found->asked)
             note_asked(worker, &desired[i], found->asked);
-        if (found && note_secrets(worker, &desired[i], found->secrets_used, err) < 0)
-            return -1;
+        if (found)
+            collect_uses(uses, desired[i].team_id, found->secrets_used);
     }
+    if (note_uses(worker, uses, err) < 0)
+        return -1;
     for (size_t i = 0; i < policy_count; i++)
         if (!is_desired(desired, desired_count, &policies[i]) &&
             remove_stray(worker, host_id, &policies[i], firewall, err) < 0)

@@ -130,7 +130,7 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     work_hang_up(work);
     fault_point(FAULT_PAUSE_HUNG_UP);
     /* A reboot may have begun meanwhile. */
-    if (await_reboot(work, how, &reboot_ms, err) < 0)
+    if (await_reboot(work, how, &reboot_ms, err) < 0 || work_wait_for_turn(work, err) < 0)
         return -1;
     int result =
         runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources, how, origin, err);
@@ -217,9 +217,7 @@ int sandbox_pause(struct worker *worker, const char *id, bool keep_memory, struc
         }
         if (error_clear_if(err, ERR_SANDBOX_NOT_RUNNING)) /* by this call, or the one it joined */
             return sandbox_get(worker->db, id, sandbox, err);
-        if ((*err)->code != ERR_SANDBOX_BUSY)
+        if (wait_while_busy(worker, give_up_ms, err) < 0)
             return work_public_error(&work, err);
-        if (wait_while_busy(give_up_ms, err) < 0)
-            return -1;
     }
 }

@@ -21,7 +21,6 @@
 #include "volume/volume_move.h"
 
 #define AGENT_CONTINUE_WAIT_MS 5000 /* an agent that came back with its memory */
-#define TURN_POLL_MS           50
 
 /* Initialise the agent of an instance that started from its disk. A sandbox whose agent never
  * answers must not hold a worker again and again, so the failure is recorded. */
@@ -100,23 +99,6 @@ static int run_hook(struct work *work, enum runtime_origin origin, struct error 
     return work_run_hook(work, HOOK_AFTER_RESUME, err);
 }
 
-/* Count as a start again, if the worker stopped to count while it fetched the sandbox. If others
- * start all the time, the dispatcher continues. */
-static int wait_for_turn(struct work *work, struct error **err)
-{
-    const struct worker *worker = work->worker;
-    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
-    while (!pool_resume_start(worker->pool)) {
-        if (clock_monotonic_ms() >= give_up_ms)
-            return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                             "The sandbox waits until fewer other sandboxes are starting.");
-        clock_sleep_ms(TURN_POLL_MS);
-        if (lease_tick(&work->lease, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 int work_run_resume(struct work *work, struct error **err)
 {
     struct sandbox *sandbox = &work->sandbox;
@@ -125,7 +107,7 @@ int work_run_resume(struct work *work, struct error **err)
     fault_point(FAULT_RESUME_BEGUN);
     work_hold_services(work);
     if (work_open_runtime(work, &failure) == 0 && work_fetch_archived(work, &failure) == 0 &&
-        wait_for_turn(work, &failure) == 0 && work_tell_size(work, &failure) == 0 &&
+        work_tell_size(work, &failure) == 0 && work_wait_for_turn(work, &failure) == 0 &&
         work_tell_volumes(work, &failure) == 0 && work_network_resume(work, &failure) == 0 &&
         work_fence_volumes(work, &failure) == 0 && start_instance(work, &origin, &failure) == 0 &&
         run_hook(work, origin, &failure) == 0) {
@@ -412,12 +394,15 @@ static bool leaves_copying(struct work *work, const struct admission *admission,
     return true;
 }
 
-/* Decide after a resume that could not begin. Return 0, with ERR_SANDBOX_BUSY, to try again. */
+/* Decide after a resume that could not begin. Return 0, with an error that wait_while_busy() waits
+ * for, to try again. */
 static int overcome(struct work *work, const struct admission *admission, struct journey *journey,
                     int64_t give_up_ms, struct error **err)
 {
     struct worker *worker = work->worker;
     bool coming;
+    if ((*err)->code == ERR_SHARE_USED_UP)
+        return 0;
     if ((*err)->code == ERR_COPY_FIRST || leaves_copying(work, admission, err))
         return -1;
     if ((*err)->code == ERR_SANDBOX_BUSY || goes_elsewhere(work, journey, give_up_ms, err) ||
@@ -450,10 +435,6 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
             return work_public_error(&work, err);
         if (!refresh.runs && failed_start_check(worker, work.sandbox.team_id, id, err) < 0)
             return -1;
-        if (!refresh.runs && !pool_resume_start(worker->pool)) {
-            error_set(err, ERR_SANDBOX_BUSY, "Too many other sandboxes are starting.");
-            continue;
-        }
         if (!refresh.runs && work_begin(&work, worker, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
                                         admit, admission, err) < 0) {
             pool_suspend_start(worker->pool); /* what follows waits, and starts nothing */
@@ -468,7 +449,7 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
         *sandbox = work.sandbox;
         work.sandbox = (struct sandbox){0};
         return 0;
-    } while (wait_while_busy(give_up_ms, err) == 0);
+    } while (wait_while_busy(worker, give_up_ms, err) == 0);
     return -1;
 }
 

@@ -213,11 +213,9 @@ int sandbox_rollback(struct worker *worker, const char *id, const struct sandbox
             work.sandbox = (struct sandbox){0};
             return 0;
         }
-        if ((*err)->code != ERR_SANDBOX_BUSY) {
+        if (wait_while_busy(worker, give_up_ms, err) < 0) {
             sandbox_tell_refused(worker->db, work.sandbox.team_id, *err);
             return work_public_error(&work, err);
         }
-        if (wait_while_busy(give_up_ms, err) < 0)
-            return -1;
     }
 }

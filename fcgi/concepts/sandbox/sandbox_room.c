@@ -41,6 +41,7 @@ int sandbox_room_step(struct worker *worker, struct error **err)
 {
     bool worked;
     error_auto failure = NULL;
+    pool_suspend_start(worker->pool);
     if (sandbox_remove_next(worker, &worked, &failure) < 0) {
         if (!worked)
             return error_move(err, &failure);

@@ -4,8 +4,8 @@
  * (network/egress_rule.h), and that no sandbox and no answer ever contains. They are sealed with
  * the key ring. Each secret has the hosts that it may be sent to.
  *
- * A change of a secret changes the policy of every sandbox whose rules mention it. The same
- * transaction increments their revisions, and a dispatcher applies them.
+ * A change of a secret changes the policy of every sandbox whose rules mention it
+ * (changed_secret.h), and a dispatcher applies them.
  */
 #pragma once
 
@@ -93,6 +93,6 @@ int secret_follow(struct db *db, const char *team_id, const char *sandbox_id, co
 /* Delete these records of a sandbox that is deleted. */
 int secret_unfollow(struct db *db, const char *sandbox_id, struct error **err);
 
-/* Record when a secret was last sent. An older time changes nothing. */
-int secret_used(struct db *db, const char *team_id, const char *name, int64_t at_ms,
-                struct error **err);
+/* Record when secrets of a team were last sent. uses: an object with the time of each name. An
+ * older time changes nothing. */
+int secrets_used(struct db *db, const char *team_id, const json_t *uses, struct error **err);

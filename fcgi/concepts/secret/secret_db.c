@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "crypto/aead.h"
+#include "secret/changed_secret.h"
 #include "secret/secret.h"
 
 #define SEALED_MAX (SECRET_VALUE_MAX + 128)
@@ -49,18 +50,12 @@ DB_STATEMENT(expire_statement) = {
     false};
 DB_STATEMENT(reveal_statement) = {
     "secret.reveal", "SELECT id, value FROM secrets WHERE team_id = ? AND name = ?", true};
-DB_STATEMENT(used_statement) = {"secret.used",
-                                "UPDATE secrets SET used_at_ms = ? WHERE team_id = ? AND name = ? "
-                                "AND COALESCE(used_at_ms, 0) < ?",
-                                false};
-/* A paused sandbox gets its policy when it is resumed. The order of the tables keeps the statement
- * away from sandboxes that do not mention the secret. */
-DB_STATEMENT(touch_statement) = {
-    "secret.touch",
-    "UPDATE sandbox_secrets f STRAIGHT_JOIN sandboxes s ON s.id = f.sandbox_id"
-    " SET s.version = UUID_SHORT(), s.network_revision = s.network_revision + 1,"
-    " s.network_due_at_ms = IF(s.reserved = 1, ?, s.network_due_at_ms)"
-    " WHERE f.team_id = ? AND f.name = ?",
+DB_STATEMENT(used_statement) = {
+    "secret.used",
+    "UPDATE secrets s JOIN (SELECT j.name, j.at FROM JSON_TABLE(?, '$[*]' COLUMNS"
+    " (name VARCHAR(63) CHARACTER SET ascii PATH '$[0]', at BIGINT PATH '$[1]')) j) u"
+    " ON u.name = s.name SET s.used_at_ms = u.at"
+    " WHERE s.team_id = ? AND COALESCE(s.used_at_ms, 0) < u.at",
     false};
 DB_STATEMENT(unfollow_statement) = {"secret.unfollow",
                                     "DELETE FROM sandbox_secrets WHERE sandbox_id = ?", false};
@@ -129,12 +124,6 @@ struct put {
     struct secret *secret;
     bool created;
 };
-
-static int touch(struct db *db, const char *team_id, const char *name, struct error **err)
-{
-    return db_exec(db, &touch_statement,
-                   DB_ARGS(db_i64(clock_now_ms()), db_text(team_id), db_text(name)), NULL, err);
-}
 
 static int seal(const struct put *put, const char *id, struct buffer *sealed, struct error **err)
 {
@@ -235,7 +224,8 @@ static int put_body(struct db *db, void *context, struct error **err)
     if ((!put->created && admit_hosts(put, err) < 0) ||
         (put->created ? insert(db, put, err) : update(db, put, err)) < 0)
         return -1;
-    if ((put->change->value || put->change->hosts) && touch(db, team_id, name, err) < 0)
+    if ((put->change->value || put->change->hosts) &&
+        changed_secret_note(db, team_id, name, err) < 0)
         return -1;
     secret_deinit(put->secret);
     return secret_get(db, team_id, name, put->secret, err);
@@ -249,6 +239,8 @@ int secret_put(struct db *db, const struct keyring *ring, const struct team *tea
     int result = db_transaction(db, put_body, &put, err);
     if (result < 0)
         secret_deinit(secret);
+    else
+        changed_secret_spread(db, team->id, change->name);
     *created = put.created;
     return result;
 }
@@ -264,13 +256,17 @@ static int delete_body(struct db *db, void *context, struct error **err)
     if (db_exec(db, &delete_statement, DB_ARGS(db_text(deletion->team_id), db_text(deletion->name)),
                 &deleted, err) < 0)
         return -1;
-    return deleted ? touch(db, deletion->team_id, deletion->name, err) : not_found(err);
+    return deleted ? changed_secret_note(db, deletion->team_id, deletion->name, err)
+                   : not_found(err);
 }
 
 int secret_delete(struct db *db, const char *team_id, const char *name, struct error **err)
 {
     struct deletion deletion = {team_id, name};
-    return db_transaction(db, delete_body, &deletion, err);
+    if (db_transaction(db, delete_body, &deletion, err) < 0)
+        return -1;
+    changed_secret_spread(db, team_id, name);
+    return 0;
 }
 
 int secret_renew(struct db *db, const char *team_id, const char *name, bool *found,
@@ -330,10 +326,13 @@ int secret_unfollow(struct db *db, const char *sandbox_id, struct error **err)
     return db_exec(db, &unfollow_statement, DB_ARGS(db_text(sandbox_id)), NULL, err);
 }
 
-int secret_used(struct db *db, const char *team_id, const char *name, int64_t at_ms,
-                struct error **err)
+int secrets_used(struct db *db, const char *team_id, const json_t *uses, struct error **err)
 {
-    return db_exec(db, &used_statement,
-                   DB_ARGS(db_i64(at_ms), db_text(team_id), db_text(name), db_i64(at_ms)), NULL,
-                   err);
+    const char *name;
+    json_t *at_ms;
+    json_auto_t *list = json_array();
+    json_object_foreach ((json_t *)uses, name, at_ms)
+        json_array_append_new(list, json_pack("[s, I]", name, json_integer_value(at_ms)));
+    autofree char *text = json_dumps(list, JSON_COMPACT);
+    return db_exec(db, &used_statement, DB_ARGS(db_text(text), db_text(team_id)), NULL, err);
 }

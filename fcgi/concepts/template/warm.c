@@ -14,6 +14,7 @@
 #include "runtime/agent_client.h"
 #include "template/template.h"
 #include "template/warm_plan.h"
+#include "template/warm_rest.h"
 #include "template/warm_row.h"
 
 /* --- removing --- */
@@ -65,6 +66,7 @@ struct addition {
     struct worker *worker;
     const struct warm_want *want;
     struct warm_instance warm; /* name "": the pool is full, or no host has room */
+    bool runs;                 /* its agent is awaited */
 };
 
 /* Placing locks the host's row, so several dispatchers count one after the other. */
@@ -160,6 +162,7 @@ static int start_instance(struct addition *addition, struct error **err)
     runtime->tick = NULL;
     if (created < 0)
         return -1;
+    addition->runs = true;
     if (agent_wait(&at,
                    deadline_in_ms(worker_start_wait_ms(worker->settings, instance.virtual_machine)),
                    renew, addition, err) < 0)
@@ -190,30 +193,17 @@ static int wait_for_turn(struct worker *worker, const struct warm_plan *before, 
     return 0;
 }
 
-/* Versions whose memory could not be continued lately. A team fills this memory, so its failure
- * must not delay the pool of others. */
-#define SPOILED_MAX 16
-#define SPOILED_MS  (10 * 60 * 1000)
-static struct spoiled {
-    char version_id[ID_SIZE];
-    int64_t until_ms; /* monotonic */
-} spoiled[SPOILED_MAX];
-
-static void spoil(const struct warm_want *want)
+/* Return whether the template can be the cause of a failed start. After a failure of the host the
+ * job backs off. */
+static bool is_of_template(const struct addition *addition, const struct error *failure)
 {
-    static unsigned next;
-    struct spoiled *one = &spoiled[next++ % SPOILED_MAX];
-    memcpy(one->version_id, want->template_version_id, sizeof one->version_id);
-    one->until_ms = clock_monotonic_ms() + SPOILED_MS;
-}
-
-static bool is_spoiled(const struct warm_want *want)
-{
-    for (unsigned i = 0; i < SPOILED_MAX; i++)
-        if (*want->memory_id && clock_monotonic_ms() < spoiled[i].until_ms &&
-            !strcmp(spoiled[i].version_id, want->template_version_id))
-            return true;
-    return false;
+    if (*addition->want->memory_id)
+        return true;
+    if (!*addition->want->owner)
+        return false;
+    return (addition->runs && failure->code == ERR_RUNTIME_UNAVAILABLE) ||
+           failure->code == ERR_RUNTIME_STUCK || failure->code == ERR_RUNTIME_FAILED ||
+           failure->code == ERR_RUNTIME_REFUSED || failure->code == ERR_MOUNT_POINT;
 }
 
 /* Add one instance of the want. */
@@ -232,6 +222,7 @@ static int add(struct worker *worker, const struct warm_plan *plan, const struct
     if (!is_time)
         return db_transaction(worker->db, forget_body, warm, err);
     *worked = true;
+    int64_t begun_ms = clock_monotonic_ms();
     if (result == 0 && start_instance(&addition, err) == 0 &&
         warm_row_ready(worker->db, warm->name, err) == 0)
         return 0;
@@ -239,13 +230,13 @@ static int add(struct worker *worker, const struct warm_plan *plan, const struct
         return 0;
     error_auto ignored = NULL;
     warm_dismiss(worker->db, warm->name, &ignored); /* or its lease runs out */
-    if (!*want->memory_id)
+    if (!is_of_template(&addition, *err))
         return -1;
-    log_info("cannot start a warm instance from the memory of a template version; starting warm "
-             "instances from its disk",
+    log_info("cannot start a warm instance of a template version; trying again later",
              LOG_STR("version", want->template_version_id), LOG_ERROR(*err));
     error_clear(err);
-    spoil(want);
+    int64_t now_ms = clock_monotonic_ms();
+    warm_rest_note(want, now_ms - begun_ms, now_ms);
     return 0;
 }
 
@@ -347,7 +338,7 @@ static int add_next(struct worker *worker, const struct warm_plan *plan, const s
     for (unsigned i = 0; i < plan->count; i++) {
         const struct warm_want *want = &plan->wants[i];
         if (want->wanted > tally->counts[i] && want->wanted - tally->counts[i] > gap &&
-            !is_spoiled(want)) {
+            !warm_rests(want, clock_monotonic_ms())) {
             missing = want;
             gap = want->wanted - tally->counts[i];
         }

@@ -22,6 +22,7 @@
 
 struct warm_want {
     char template_version_id[ID_SIZE];
+    char owner[ID_SIZE]; /* the team that has made the template; "": the deployment */
     bool virtual_machine;
     bool net_admin;
     struct runtime_resources resources;

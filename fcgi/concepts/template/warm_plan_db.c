@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
 #include "account/account.h"
 #include "base/clock.h"
 #include "host/host_answers.h"
@@ -16,7 +19,9 @@
 DB_STATEMENT(demand_statement) = {
     "warm_plan.demand",
     "SELECT r.team_id, r.template_version_id, r.virtual_machine, r.cpu, r.memory_mb, r.disk_gb,"
-    " r.peak, r.net_admin, r.memory_id FROM (SELECT d.team_id, d.template_version_id, "
+    " r.peak, r.net_admin, r.memory_id, (SELECT t.owner FROM template_versions o"
+    "   JOIN templates t ON t.id = o.template_id WHERE o.id = r.template_version_id)"
+    " FROM (SELECT d.team_id, d.template_version_id, "
     "v.virtual_machine, "
     "v.net_admin, COALESCE(v.memory_id, '') AS memory_id,"
     "   d.cpu, d.memory_mb, d.disk_gb, MAX(d.n) AS peak,"
@@ -89,6 +94,8 @@ int warm_plan_ask(struct db *db, struct warm_plan *plan, struct error **err)
         };
         db_copy_text(want.template_version_id, rows, 1);
         db_copy_text(want.memory_id, rows, 8);
+        if (strcmp(db_get_text(rows, 9), TEAM_DEPLOYMENT_ID) != 0)
+            db_copy_text(want.owner, rows, 9);
         warm_plan_add(plan, db_get_text(rows, 0), &want, (unsigned)db_get_u64(rows, 6));
     }
     return 0;

@@ -37,6 +37,7 @@ struct webhook {
     char id[ID_SIZE];
     char team_id[ID_SIZE];
     char team_slug[SLUG_MAX + 1];
+    char created_by[ID_SIZE]; /* a user */
     char url[WEBHOOK_URL_MAX + 1];
     char kinds[EVENT_KINDS_BYTES]; /* separated by commas; "": all */
     enum webhook_form form;

@@ -18,7 +18,7 @@
 #define WEBHOOK_COLUMNS                                                                        \
     "w.id, w.team_id, t.slug, w.url, w.kinds, w.enabled, w.cursor_id, w.old_secret_until_ms, " \
     "w.delivered_at_ms, w.failed_at_ms, w.created_at_ms, w.deleted_at_ms, w.form, "            \
-    "COALESCE(w.name, '')"
+    "COALESCE(w.name, ''), w.created_by"
 #define SELECT_WEBHOOK "SELECT " WEBHOOK_COLUMNS " FROM webhooks w JOIN teams t ON t.id = w.team_id"
 #define MESSAGE_COLUMNS                                                                     \
     "id, webhook_id, message_id, kind, body, state, attempts, last_status, created_at_ms, " \
@@ -282,6 +282,7 @@ static void read_webhook(const struct db_rows *rows, struct webhook *webhook)
     webhook->form =
         (enum webhook_form)db_get_name(rows, 12, webhook_form_names, WEBHOOK_FORM_COUNT);
     db_copy_text(webhook->name, rows, 13);
+    db_copy_text(webhook->created_by, rows, 14);
 }
 
 int webhook_get(struct db *db, const char *id, struct webhook *webhook, struct error **err)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -253,7 +254,10 @@ static int check_answer(long status, const json_t *answer, struct error **err)
     if (status == 400 && refusal)
         return error_set(err, no_user ? ERR_NO_SUCH_USER : ERR_INVALID_REQUEST, "%.500s", refusal);
     if (status == 503 && refusal)
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "%.500s", refusal);
+        return error_set(err,
+                         strstr(refusal, AGENT_PROGRAM_IS_WRITTEN) ? ERR_PROGRAM_IS_WRITTEN
+                                                                   : ERR_RUNTIME_UNAVAILABLE,
+                         "%.500s", refusal);
     if (check_status(status, 200, err) < 0)
         return -1;
     return json_is_object(answer)

@@ -92,7 +92,8 @@ int agent_service_restart(const struct agent_place *at, const char *secret, cons
 
 /* Run a command: a body of POST /exec, with its own time limit. *answer is a new reference to an
  * object. The numbers and texts that callers read are checked, and nothing else. One attempt.
- * Errors as agent_init(), and ERR_INVALID_REQUEST with the agent's message when it refused. */
+ * Errors as agent_init(), ERR_INVALID_REQUEST with the agent's message when it refused, and
+ * ERR_PROGRAM_IS_WRITTEN (another program writes the file of the command now). */
 int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
                struct deadline until, json_t **answer, struct error **err);
 

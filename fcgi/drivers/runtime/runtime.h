@@ -24,6 +24,7 @@
 
 #include "base/error.h"
 #include "base/memory_loss.h"
+#include "http/pool.h"
 
 #define INSTANCE_NAME_SIZE 64
 
@@ -386,6 +387,9 @@ struct runtime {
     int (*tick)(void *context, struct error **err);
     void *tick_context;
     int64_t limit_ms; /* monotonic; of runtime_limit() */
+    /* The pool of this worker: while a call waits for another one's end, or for the host, its
+     * request counts as no start (http/pool.h). Borrowed; NULL: none. */
+    struct pool *pool;
     /* Why the last pause() or resume() that was to keep memory did not, in the daemon's words; ""
      * when it did, or was not to. */
     char memory_lost[256];

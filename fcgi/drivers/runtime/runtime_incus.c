@@ -12,6 +12,8 @@
 /* Longest that another caller's operation is waited for: a pause of much memory. */
 #define TURNS_MOST_MS (180 * 1000)
 #define TURN_WAIT_MS  100
+/* Longest that a call which has waited waits until it counts as a start again. */
+#define START_TURN_MOST_MS (30 * 1000)
 
 struct runtime_turns runtime_turns_begin(void)
 {
@@ -27,7 +29,23 @@ int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, str
                          err, ERR_RUNTIME_REFUSED,
                          "the instance changed its state several times during the call; try again");
     error_clear(err);
-    return incus_idle(runtime->incus, TURN_WAIT_MS, err);
+    return runtime_rest(runtime, TURN_WAIT_MS, err);
+}
+
+int runtime_rest(struct runtime_incus *runtime, unsigned wait_ms, struct error **err)
+{
+    struct pool *pool = runtime->base.pool;
+    int64_t give_up_ms = clock_monotonic_ms() + wait_ms + START_TURN_MOST_MS;
+    pool_suspend_start(pool);
+    do {
+        if (incus_idle(runtime->incus, wait_ms, err) < 0)
+            return -1;
+        wait_ms = TURN_WAIT_MS;
+    } while (!pool_resume_start(pool) && clock_monotonic_ms() < give_up_ms);
+    return pool_resume_start(pool)
+               ? 0
+               : error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                           "the call waits until fewer other sandboxes are starting");
 }
 
 int runtime_patch(struct runtime_incus *runtime, const char *name, json_t *config, json_t *devices,

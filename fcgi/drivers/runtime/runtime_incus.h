@@ -150,6 +150,10 @@ struct runtime_turns runtime_turns_begin(void);
  * over (the last refusal stays) or tick() said so. */
 int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, struct error **err);
 
+/* Wait for wait_ms, and then until the request counts as a start of its pool again. Errors: those
+ * of tick(), and ERR_RUNTIME_UNAVAILABLE (others start all the time). */
+int runtime_rest(struct runtime_incus *runtime, unsigned wait_ms, struct error **err);
+
 /* Change configuration and devices (NULL: neither), also where an operation on the instance is just
  * about to end: Incus shows an instance as stopped before its stop has ended. */
 int runtime_patch(struct runtime_incus *runtime, const char *name, json_t *config, json_t *devices,

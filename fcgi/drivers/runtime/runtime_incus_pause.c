@@ -191,7 +191,7 @@ static int pause_refused(struct subject *subject, struct pausing *pausing, struc
         log_warning("cannot save the memory of an instance yet; trying again",
                     LOG_STR("instance", subject->name), LOG_ERROR(*err));
         error_clear(err);
-        return incus_idle(subject->runtime->incus, waits_ms[pausing->retries++], err) ? -1 : 1;
+        return runtime_rest(subject->runtime, waits_ms[pausing->retries++], err) ? -1 : 1;
     }
     /* A dump that failed late leaves its files until the next pause or start from disk. The limit
      * stays raised by their size, so that the guest can still fill its own share. */

@@ -26,6 +26,7 @@
 #include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_sessions.h"
 #include "sandbox/sandbox_size.h"
+#include "secret/changed_secret.h"
 #include "secret/secret.h"
 #include "template/template_build.h"
 #include "template/template_use.h"
@@ -38,17 +39,19 @@
 #define SECRETS_MS          10000
 #define JOINS_MS            5000 /* the administrator waits for the result */
 #define AUDIT_CHAIN_MS      5000
-#define AUDIT_RETAIN_MS     86400000
+#define AUDIT_CHAIN_MOST_MS 2000 /* in one run: the network policies wait meanwhile */
+#define AUDIT_RETAIN_MS     60000
 /* Counters change together with their objects. The comparison finds errors in that, and reads every
  * sandbox. */
-#define COUNTERS_MS       3600000
-#define FRONT_MS          60000
-#define ARCHIVE_LOOK_MS   5000
-#define TEMPLATE_USES_MS  60000
-#define RETENTION_MS      600000
-#define BUILD_CACHE_MS    30000
-#define RETENTION_MOST_MS 5000 /* in one run; later runs do the rest */
-#define DAY_MS            (24 * 60 * 60 * (int64_t)1000)
+#define COUNTERS_MS          3600000
+#define FRONT_MS             60000
+#define ARCHIVE_LOOK_MS      5000
+#define TEMPLATE_USES_MS     60000
+#define RETENTION_MS         600000
+#define BUILD_CACHE_MS       30000
+#define RETENTION_MOST_MS    5000 /* in one run; later runs do the rest */
+#define AUDIT_RETAIN_MOST_MS 5000
+#define DAY_MS               (24 * 60 * 60 * (int64_t)1000)
 
 static int purge_answers(struct worker *worker, struct error **err)
 {
@@ -63,7 +66,8 @@ static int extend_audit(struct worker *worker, struct error **err)
     static int64_t due_ms;
     struct audit_link last = {0};
     bool more = true;
-    while (more)
+    int64_t until_ms = clock_monotonic_ms() + AUDIT_CHAIN_MOST_MS;
+    while (more && clock_monotonic_ms() < until_ms)
         if (audit_chain_extend(worker->db, worker->ring, &last, &more, err) < 0)
             return -1;
     if (last.seq == said.seq || clock_monotonic_ms() < due_ms)
@@ -74,11 +78,17 @@ static int extend_audit(struct worker *worker, struct error **err)
     return 0;
 }
 
+/* Once a day; with many old rows, a part in each minute. */
 static int retain_audit(struct worker *worker, struct error **err)
 {
+    static int64_t due_ms;
     uint64_t removed;
-    if (audit_retain(worker->db, worker->ring, &removed, err) < 0)
+    bool more;
+    if (clock_monotonic_ms() < due_ms)
+        return 0;
+    if (audit_retain(worker->db, worker->ring, AUDIT_RETAIN_MOST_MS, &removed, &more, err) < 0)
         return -1;
+    due_ms = clock_monotonic_ms() + (more ? 0 : DAY_MS);
     if (removed)
         log_info("deleted old rows of the audit log", LOG_INT("rows", removed));
     return 0;
@@ -111,6 +121,11 @@ static int end_approvals(struct worker *worker, struct error **err)
 static int end_secrets(struct worker *worker, struct error **err)
 {
     return secrets_expire(worker->db, err);
+}
+
+static int spread_secrets(struct worker *worker, bool *worked, struct error **err)
+{
+    return changed_secret_next(worker->db, worked, err);
 }
 
 static int end_tokens(struct worker *worker, bool *worked, struct error **err)
@@ -239,6 +254,7 @@ struct job dispatcher_jobs[] = {
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
     {"ends of approvals", PROCESS_POLICIES, .sweep = end_approvals, .every_ms = APPROVALS_MS},
     {"ends of secrets", PROCESS_POLICIES, .sweep = end_secrets, .every_ms = SECRETS_MS},
+    {"changed secrets", PROCESS_POLICIES, .next = spread_secrets, .due = DUE_CHANGED_SECRETS},
     {"tokens of expired keys", PROCESS_POLICIES, .next = end_tokens, .due = DUE_TOKEN_KEYS},
     {"ends of sessions", PROCESS_POLICIES, .next = sandbox_sessions_next, .due = DUE_SESSIONS},
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .due = DUE_POLICIES},

@@ -12,14 +12,13 @@
 #include "base/notify.h"
 #include "db/named_lease.h"
 #include "dispatcher/jobs.h"
+#include "dispatcher/webhook_shares.h"
 #include "sandbox/sandbox_network_row.h"
 #include "webhook/webhook_e2b.h"
 
 #define BATCH        100
 #define EVENTS_AHEAD 16 /* of one webhook at once */
 #define AGAIN_AHEAD  4  /* of its retries at once */
-#define TEAM_AHEAD   40 /* of all webhooks of a team */
-#define ALL_AHEAD    2048
 #define SENDING_MS   50 /* between two checks of the transfers */
 #define RELOAD_MS    5000
 #define AGAIN_MS     1000 /* the same while retries are waiting */
@@ -33,6 +32,7 @@
 struct hook {
     TAILQ_ENTRY(hook) entry;
     struct webhook row;
+    struct webhook_share *team, *user; /* user: its creator */
     struct event_filter filter;
     const char *team_ids[1];
     uint64_t cursor;                   /* earlier events are read and settled */
@@ -64,8 +64,9 @@ struct delivery {
     struct webhook_names *names;
     TAILQ_HEAD(, sending) resolving; /* sendings without an address yet */
     struct hooks hooks;
+    json_t *by_id; /* the id of a hook -> its address */
     struct protected_networks networks;
-    unsigned sending;
+    struct webhook_shares shares;
     uint64_t head;
     int events, changes;                                           /* descriptors of notices */
     int64_t reload_at_ms, reloaded_at_ms, look_at_ms, purge_at_ms; /* monotonic */
@@ -89,11 +90,7 @@ static void read_filter(struct hook *hook)
 
 static struct hook *find(struct delivery *delivery, const char *id)
 {
-    struct hook *hook;
-    TAILQ_FOREACH(hook, &delivery->hooks, entry)
-    if (!strcmp(hook->row.id, id))
-        return hook;
-    return NULL;
+    return (void *)(intptr_t)json_integer_value(json_object_get(delivery->by_id, id));
 }
 
 static void drop_events(struct hook *hook)
@@ -114,6 +111,9 @@ static void drop_messages(struct hook *hook)
 static void hook_free(struct delivery *delivery, struct hook *hook)
 {
     TAILQ_REMOVE(&delivery->hooks, hook, entry);
+    json_object_del(delivery->by_id, hook->row.id);
+    webhook_share_leave(&delivery->shares, hook->team);
+    webhook_share_leave(&delivery->shares, hook->user);
     drop_events(hook);
     drop_messages(hook);
     mem_wipe(&hook->secrets, sizeof hook->secrets);
@@ -126,6 +126,9 @@ static void take_row(struct delivery *delivery, const struct webhook *row)
     if (!hook) {
         hook = xcalloc(1, sizeof *hook);
         hook->cursor = row->cursor_id;
+        hook->team = webhook_share_join(&delivery->shares, row->team_id);
+        hook->user = webhook_share_join(&delivery->shares, row->created_by);
+        json_object_set_new(delivery->by_id, row->id, json_integer((intptr_t)hook));
         TAILQ_INSERT_TAIL(&delivery->hooks, hook, entry);
     }
     hook->row = *row;
@@ -172,20 +175,10 @@ static int reload(struct delivery *delivery, struct error **err)
 
 /* --- sending --- */
 
-static unsigned ahead_of_team(const struct delivery *delivery, const char *team_id)
-{
-    const struct hook *hook;
-    unsigned count = 0;
-    TAILQ_FOREACH(hook, &delivery->hooks, entry)
-    if (!strcmp(hook->row.team_id, team_id))
-        count += hook->sending;
-    return count;
-}
-
 static bool has_room(const struct delivery *delivery, const struct hook *hook)
 {
-    return delivery->sending < ALL_AHEAD && hook->sending < EVENTS_AHEAD + AGAIN_AHEAD &&
-           ahead_of_team(delivery, hook->row.team_id) < TEAM_AHEAD;
+    return hook->sending < EVENTS_AHEAD + AGAIN_AHEAD &&
+           webhook_share_has_room(&delivery->shares, hook->team, hook->user);
 }
 
 /* Start a sending. Takes it over. */
@@ -196,7 +189,7 @@ static void begin(struct delivery *delivery, struct hook *hook, struct sending *
     sending->networks = &delivery->networks;
     memcpy(sending->message.webhook_id, hook->row.id, ID_SIZE);
     hook->sending++;
-    delivery->sending++;
+    webhook_share_begin(&delivery->shares, hook->team, hook->user);
     if (sending_begin(sending, &hook->secrets, &hook->row, &err) == 0) {
         TAILQ_INSERT_TAIL(&delivery->resolving, sending, entry);
         return;
@@ -208,7 +201,7 @@ static void begin(struct delivery *delivery, struct hook *hook, struct sending *
     else
         hook->messages_settled++; /* it stays due */
     hook->sending--;
-    delivery->sending--;
+    webhook_share_end(&delivery->shares, hook->team, hook->user);
     sending_free(sending, delivery->multi);
 }
 
@@ -313,7 +306,7 @@ static void settle(struct delivery *delivery, struct sending *sending, CURLcode 
         hook->messages_settled++;
     }
     hook->sending--;
-    delivery->sending--;
+    webhook_share_end(&delivery->shares, hook->team, hook->user);
     sending_free(sending, delivery->multi);
 }
 
@@ -586,7 +579,7 @@ static void drop_all(struct delivery *delivery)
 
 static void drain(struct delivery *delivery)
 {
-    while (delivery->sending) { /* each transfer has a time limit */
+    while (delivery->shares.sending) { /* each transfer has a time limit */
         advance(delivery);
         curl_multi_poll(delivery->multi, NULL, 0, SENDING_MS, NULL);
     }
@@ -615,7 +608,7 @@ static void rest(struct delivery *delivery)
         (delivery->ours && delivery->look_at_ms < delivery->reload_at_ms ? delivery->look_at_ms
                                                                          : delivery->reload_at_ms) -
         now_ms;
-    if (delivery->sending && wait_ms > SENDING_MS)
+    if (delivery->shares.sending && wait_ms > SENDING_MS)
         wait_ms = SENDING_MS;
     if (wait_ms > 0)
         curl_multi_poll(delivery->multi, notices, ARRAY_SIZE(notices), (int)wait_ms, NULL);
@@ -634,6 +627,8 @@ void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
     delivery.events = notify_open(worker->settings->api_socket, NOTIFY_DELIVERIES);
     delivery.changes = notify_open(worker->settings->api_socket, NOTIFY_WEBHOOKS);
     delivery.names = webhook_names_open();
+    delivery.by_id = json_object();
+    webhook_shares_init(&delivery.shares);
     TAILQ_INIT(&delivery.hooks);
     TAILQ_INIT(&delivery.resolving);
     while (!*stop) {
@@ -650,6 +645,8 @@ void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
     drain(&delivery);
     release_lease(&delivery);
     webhook_names_close(delivery.names);
+    webhook_shares_deinit(&delivery.shares);
+    json_decref(delivery.by_id);
     curl_multi_cleanup(delivery.multi);
     notify_close(delivery.events);
     notify_close(delivery.changes);

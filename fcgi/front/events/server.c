@@ -16,15 +16,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define LOOK_MS       100 /* between two queries for new events */
-#define TROUBLE_MS    1000
-#define BATCH_MAX     1000
-#define PAGE          200
-#define CATCH_UP_MOST 32 /* followers with a query of their own in one turn */
-#define ACCESS_MS     1000
-#define CHECK_MOST    128 /* followers whose access is checked in a turn */
-#define SPARE         64  /* connections in addition to the waiting requests */
-#define STOP_WAIT_MS  3000
+#define LOOK_MS      100 /* between two queries for new events */
+#define TROUBLE_MS   1000
+#define BATCH_MAX    1000
+#define PAGE         200
+#define CATCH_UP_MS  100 /* for the followers with queries of their own, in one turn */
+#define ACCESS_MS    1000
+#define CHECK_MOST   128 /* followers whose access is checked in a turn */
+#define SPARE        64  /* connections in addition to the waiting requests */
+#define STOP_WAIT_MS 3000
 
 /* --- who may wait --- */
 
@@ -105,35 +105,38 @@ static int catch_up(struct follower *one, struct error **err)
     struct server *server = one->server;
     const struct wanted *wanted = &one->wanted;
     unsigned count, limit = wanted->limit < PAGE ? wanted->limit : PAGE;
+    uint64_t end;
     struct event *list;
-    if (event_list(server->worker.db, &wanted->filter, one->cursor, server->known, limit, &list,
-                   &count, err) < 0)
+    if (event_scan_end(server->worker.db, &wanted->filter, one->cursor, server->known, &end, err) <
+            0 ||
+        event_list(server->worker.db, &wanted->filter, one->cursor, end, limit, &list, &count,
+                   err) < 0)
         return -1;
     struct told *told = tell_all(list, count);
-    follower_take(one, told, count, count == limit ? list[count - 1].id : server->known);
+    follower_take(one, told, count, count == limit ? list[count - 1].id : end);
     told_free(told, count);
     events_free(list, count);
     return 0;
 }
 
-/* Read older events for each follower that is behind: one page each, then the next round. */
+/* Read older events for followers that are behind, a page each in turn. All other followers wait
+ * meanwhile, so a turn is short. */
 static int catch_up_all(struct server *server, bool *more, struct error **err)
 {
     struct follower *one, *next;
-    unsigned done = 0, seen = 0, all = server->count;
+    unsigned seen = 0, all = server->count;
+    int64_t until_ms = clock_monotonic_ms() + CATCH_UP_MS;
     for (one = TAILQ_FIRST(&server->followers); one && seen < all; one = next, seen++) {
         next = TAILQ_NEXT(one, entry);
         if (!is_behind(one))
             continue;
-        if (++done > CATCH_UP_MOST) {
-            *more = true;
-            return 0;
-        }
         TAILQ_REMOVE(&server->followers, one, entry);
         TAILQ_INSERT_TAIL(&server->followers, one, entry);
         if (catch_up(one, err) < 0)
             return -1;
         *more = true; /* perhaps; the next turn finds out */
+        if (clock_monotonic_ms() >= until_ms)
+            return 0;
     }
     return 0;
 }

@@ -17,12 +17,29 @@
 
 /* A resume that takes longer has an agent that does not answer. */
 #define LONG_WAKE_MS 10000
+#define SAY_EVERY_MS 1000
 
 static int refuse(struct gate_decision *decision, enum refusal_reason reason)
 {
     decision->outcome = GATE_REFUSE;
     decision->reason = reason;
     return -1;
+}
+
+/* The owner of a sandbox can replace its agent, and so make an error with each request. */
+static void say(const struct error *failure)
+{
+    static int64_t next_ms;
+    static unsigned unlogged;
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms < next_ms) {
+        unlogged++;
+        return;
+    }
+    log_warning("cannot decide about a request to a sandbox; refusing it", LOG_ERROR(failure),
+                LOG_INT("unlogged", unlogged));
+    next_ms = now_ms + SAY_EVERY_MS;
+    unlogged = 0;
 }
 
 /* Refuse with the reason that fits an error. */
@@ -37,13 +54,14 @@ static int refuse_error(struct gate_decision *decision, const struct error *err)
         return refuse(decision, REFUSAL_NO_CAPACITY);
     case ERR_SANDBOX_BUSY:
     case ERR_SANDBOX_NOT_RUNNING:
+    case ERR_SHARE_USED_UP: /* it has waited for its turn to start */
         return refuse(decision, REFUSAL_BUSY);
     case ERR_HOST_UNREACHABLE:
         return refuse(decision, REFUSAL_HOST_UNREACHABLE);
     case ERR_HOST_LOST:
         return refuse(decision, REFUSAL_HOST_LOST);
     default:
-        log_warning("cannot decide about a request to a sandbox; refusing it", LOG_ERROR(err));
+        say(err);
         return refuse(decision, REFUSAL_UNAVAILABLE);
     }
 }

@@ -113,8 +113,9 @@ int ctl_audit(struct ctl *ctl, const struct ctl_arguments *arguments, struct err
 int ctl_audit_prune(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     uint64_t removed;
+    bool more;
     (void)arguments;
-    if (audit_retain(ctl->db, ctl->ring, &removed, err) < 0)
+    if (audit_retain(ctl->db, ctl->ring, 0, &removed, &more, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:I}", "removed", (json_int_t)removed), "%" PRIu64 " rows removed.",
               removed);

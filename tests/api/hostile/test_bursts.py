@@ -7,6 +7,8 @@ import contextlib
 import os
 import time
 
+import pytest
+
 import events
 from faults import settle
 from stack import wait_until
@@ -83,6 +85,32 @@ def test_a_burst_of_pauses_leaves_others_their_turn(stack, make_account, bystand
         statuses = collections.Counter(one.result().status for one in burst)
     assert set(statuses) <= ANSWERS and statuses[200] >= 2, statuses
     assert 0 < max(stopping) <= most, stopping
+
+
+def test_pauses_that_wait_for_their_sandbox_leave_a_turn(stack, make_account, bystander):
+    """Beside others a team has few pauses at once. One that waits for another operation of its sandbox writes no memory."""
+    hostile = make_account("pro")
+    most = max(os.cpu_count() // 2, 2)
+    if most >= 4:
+        pytest.skip("half of the worker pool is the narrower bound")
+    first, busy, last = (Sandbox.create(hostile.api) for _ in range(3))
+    own = Sandbox.create(bystander.api)
+    first.pause()
+    own.pause()
+    stack.query("UPDATE sandboxes SET state = 'checkpointing' WHERE id = %s", busy.id)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(most) as pool:
+            waiting = [pool.submit(hostile.api.request, "POST", f"{busy.path}/pause", {}, timeout_s=120) for _ in range(most)]
+            time.sleep(1)
+            began = time.monotonic()
+            last.pause()
+            took = time.monotonic() - began
+            assert not any(one.done() for one in waiting), [one.result() for one in waiting if one.done()]
+            stack.query("UPDATE sandboxes SET state = 'ready' WHERE id = %s", busy.id)
+            assert {one.result().status for one in waiting} == {200}
+    finally:
+        stack.query("UPDATE sandboxes SET state = 'ready' WHERE id = %s AND state = 'checkpointing'", busy.id)
+    assert took < 15, "less than pool_wait_ms"
 
 
 def test_a_burst_of_connects_leaves_others_their_turn(stack, make_account, bystander):

@@ -166,6 +166,20 @@ def test_a_wrong_answer_of_an_agent_is_no_failure_of_ours(hostile, answer):
     assert sandbox.preview(PORT).request("GET", "/").status == 503
 
 
+def refusals_in_logs(stack):
+    return sum(path.read_bytes().count(b"cannot decide about a request") for path in (stack.root / "log").glob("*.log"))
+
+
+def test_wrong_answers_of_an_agent_fill_no_log(hostile, stack):
+    """Each worker of the gate writes a line a second at most."""
+    sandbox = Sandbox.create(hostile.api, exposed_ports=PUBLIC)
+    replace_agent(sandbox, "text")
+    before = refusals_in_logs(stack)
+    answers = [sandbox.preview(PORT).request("GET", "/") for _ in range(200)]
+    assert statuses(answers) == {503}
+    assert 0 < refusals_in_logs(stack) - before < 100
+
+
 @pytest.mark.parallel
 @pytest.mark.parametrize("answer", ["drip", "headers", "chunks", "sizes"])
 def test_an_answer_without_an_end_costs_as_much_as_none(hostile, answer):

@@ -7,6 +7,7 @@
 #include "account/member.h"
 #include "approval/approval.h"
 #include "audit/audit.h"
+#include "audit/chain.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -252,6 +253,59 @@ TEST(a_team_keeps_its_newest_events)
     assert_int_equal(ask("SELECT COUNT(*) FROM events WHERE team_id = '%s'", acme.id), 10);
     assert_int_equal(ask("SELECT MIN(id) FROM events WHERE team_id = '%s'", acme.id), 120);
     assert_int_equal(ask("SELECT COUNT(*) FROM events WHERE team_id = '%s'", other.id), 5);
+}
+
+/* The process that deletes them has other work. */
+TEST(old_rows_of_the_audit_log_go_in_parts)
+{
+    struct error *err = NULL;
+    uint64_t removed;
+    bool more;
+    autofree char *old =
+        xasprintf("('aud_00000000000000000000#', 1000, '%s', 'key.create', '', 'key', '', '', '',"
+                  " '', 'done', '', '', 1, '')",
+                  acme.id);
+    put_rows("INSERT INTO audit_log (id, at_ms, team_id, action, resource, actor_kind, actor_id,"
+             " user_id, address, request_id, result, error, begun_id, mac_key_id, mac)",
+             old, 6000);
+    assert_ok(audit_retain(db, ring, 1, &removed, &more, &err));
+    assert_int_equal(removed, 5000);
+    assert_true(more);
+    assert_ok(audit_retain(db, ring, 0, &removed, &more, &err));
+    assert_int_equal(removed, 1000);
+    assert_false(more);
+}
+
+/* One process reads events for all followers. */
+TEST(a_reader_with_a_filter_reads_few_events_at_once)
+{
+    struct error *err = NULL;
+    const char *const teams[] = {acme.id, other.id};
+    struct event_filter filter = {.team_ids = teams, .team_count = 1};
+    uint64_t end;
+    server_say(raw, "DELETE FROM events");
+    autofree char *of_acme =
+        xasprintf("(1000 + #, 1000 + #, '%s', 'sandbox.created', '{}', 1)", acme.id);
+    put_rows("INSERT INTO events (id, seq, team_id, kind, data, at_ms)", of_acme,
+             2 * EVENT_SCAN_MAX);
+    autofree char *of_other =
+        xasprintf("(100000 + #, 100000 + #, '%s', 'sandbox.created', '{}', 1)", other.id);
+    put_rows("INSERT INTO events (id, seq, team_id, kind, data, at_ms)", of_other, 10);
+    assert_ok(event_scan_end(db, &filter, 0, 200000, &end, &err));
+    assert_int_equal(end, 200000); /* each row that it reads is one that it gets */
+    filter.kinds[EVENT_NETWORK_DENIED] = true;
+    assert_ok(event_scan_end(db, &filter, 0, 200000, &end, &err));
+    assert_int_equal(end, 1000 + EVENT_SCAN_MAX);
+    assert_ok(event_scan_end(db, &filter, end, 200000, &end, &err));
+    assert_int_equal(end, 200000);
+    filter.team_count = 2;
+    assert_ok(event_scan_end(db, &filter, 0, 200000, &end, &err));
+    assert_int_equal(end, 1000 + EVENT_SCAN_MAX / 2);
+    filter.team_ids = &teams[1];
+    filter.team_count = 1;
+    assert_ok(event_scan_end(db, &filter, 0, 200000, &end, &err));
+    assert_int_equal(end, 200000);
+    server_say(raw, "DELETE FROM events");
 }
 
 TEST(an_event_that_comes_often_is_stored_once)

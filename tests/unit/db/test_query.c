@@ -21,7 +21,10 @@ static const struct db_statement variables_statement = {
     "unit.variables",
     "SELECT @@session.sql_mode, @@session.time_zone, @@session.autocommit,"
     " @@session.collation_connection, @@session.innodb_lock_wait_timeout,"
-    " UNIX_TIMESTAMP('1970-01-02 00:00:00')",
+    " UNIX_TIMESTAMP('1970-01-02 00:00:00')"
+    /* each server skips the other's comment */
+    " /*M!100100 , @@session.max_statement_time * 1000 */"
+    " /*!80000 , @@session.max_execution_time */",
     true};
 
 static int make_table(void **state)
@@ -262,6 +265,8 @@ TEST_WITH(sets_its_session, make_table, close_db)
     assert_string_equal(db_get_text(rows, 3), "utf8mb4_bin");
     assert_int_equal(db_get_u64(rows, 4), 5);
     assert_int_equal(db_get_i64(rows, 5), 86400);
+    /* The server ends a statement soon after its client has given up. */
+    assert_int_equal(atoi(db_get_text(rows, 6)), 11000);
 }
 
 /* What EXPLAIN says in the column "type". */

@@ -3,6 +3,7 @@
 #include "unit/unit.h"
 
 #include "account/account.h"
+#include "secret/changed_secret.h"
 #include "secret/egress_secrets.h"
 #include "secret/secret.h"
 #include "unit/keyring.h"
@@ -115,6 +116,57 @@ TEST(the_cost_is_that_of_those)
     assert_int_equal(ask("network_revision", "sbx_runs"), 2);
 }
 
+/* Do a piece of the work that is due, and return whether there was one. */
+static bool do_piece(void)
+{
+    struct error *err = NULL;
+    bool worked;
+    server_say(raw, "UPDATE changed_secrets SET due_at_ms = 0 WHERE due_at_ms > 1e12");
+    assert_ok(changed_secret_next(db, &worked, &err));
+    return worked;
+}
+
+static long with_revision(unsigned revision)
+{
+    autofree char *text = xasprintf(
+        "SELECT COUNT(*) FROM sandboxes WHERE id LIKE 'sbx_m%%' AND network_revision = %u",
+        revision);
+    return server_ask(raw, text);
+}
+
+/* No transaction holds the rows of all sandboxes of a team. */
+TEST(a_change_is_given_to_many_in_pieces)
+{
+    struct error *err = NULL;
+    bool worked;
+    for (unsigned i = 0; i < 250; i++) {
+        autofree char *id = xasprintf("sbx_m%03u", i);
+        put_sandbox(&acme, id, 1, MENTIONS);
+    }
+    assert_ok(changed_secret_note(db, acme.id, "token", &err));
+    assert_ok(changed_secret_next(db, &worked, &err));
+    assert_false(worked); /* the request that has changed it is doing the work */
+    assert_true(do_piece());
+    assert_int_equal(with_revision(2), 100);
+    /* Another change begins again. */
+    assert_ok(changed_secret_note(db, acme.id, "token", &err));
+    assert_true(do_piece());
+    assert_int_equal(with_revision(3), 100);
+    assert_int_equal(with_revision(1), 150);
+    assert_true(do_piece());
+    assert_true(do_piece());
+    assert_false(do_piece());
+    assert_int_equal(with_revision(3), 100);
+    assert_int_equal(with_revision(2), 150);
+    /* A request does all of it. */
+    assert_ok(put_secret("one", &err));
+    assert_int_equal(with_revision(4), 100);
+    assert_int_equal(with_revision(3), 150);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM changed_secrets"), 0);
+    server_say(raw, "DELETE FROM sandboxes WHERE id LIKE 'sbx_m%'");
+    server_say(raw, "DELETE FROM sandbox_secrets WHERE sandbox_id LIKE 'sbx_m%'");
+}
+
 /* A secret that E2B's client made for a policy goes when no sandbox mentions it any more. */
 TEST(one_that_a_sandbox_mentions_does_not_expire)
 {
@@ -128,6 +180,21 @@ TEST(one_that_a_sandbox_mentions_does_not_expire)
     assert_ok(secret_unfollow(db, "sbx_runs", &err));
     assert_ok(secrets_expire(db, &err));
     assert_fails_saying(secret_get(db, acme.id, "token", &secret, &err), ERR_NOT_FOUND, "secret");
+}
+
+/* Each host reports the uses every few seconds. */
+TEST(uses_of_all_secrets_are_one_statement)
+{
+    struct error *err = NULL;
+    json_auto_t *uses = json_pack("{s:i, s:i, s:i}", "token", 1000, "Token", 3000, "gone", 1000);
+    json_auto_t *older = json_pack("{s:i}", "token", 500);
+    server_say(raw, "DELETE FROM secrets");
+    assert_ok(put_secret("one", &err));
+    assert_ok(secrets_used(db, acme.id, uses, &err));
+    assert_int_equal(server_ask(raw, "SELECT used_at_ms FROM secrets"), 1000);
+    assert_ok(secrets_used(db, acme.id, older, &err));
+    assert_ok(secrets_used(db, other.id, uses, &err));
+    assert_int_equal(server_ask(raw, "SELECT used_at_ms FROM secrets"), 1000);
 }
 
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)

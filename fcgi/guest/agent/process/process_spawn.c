@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/guest_limits.h"
+#include "base/instance.h"
 #include "base/mem.h"
 
 /* Under memory pressure the programs go before the agent. */
@@ -217,8 +218,7 @@ static int explain(const struct report *report, const struct process_spec *spec,
             return explain_too_long(spec, error);
         if (report->errnum == ETXTBSY)
             return rpc_error_set(error, RPC_UNAVAILABLE,
-                                 "cannot start '%s': another program is writing this file; try "
-                                 "again later",
+                                 "cannot start '%s': " AGENT_PROGRAM_IS_WRITTEN "; try again later",
                                  spec->argv[0]);
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cannot start '%s': %s", spec->argv[0],
                              why);
