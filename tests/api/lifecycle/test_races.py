@@ -87,6 +87,7 @@ NEEDS_IT_RUNNING = [
     ("GET", "/ports", None), ("GET", "/ports/3000", None), ("PUT", "/ports/3000", {"public": True}),
     ("DELETE", "/ports/3000", None), ("GET", "/services", None), ("POST", "/services/web/restart", None),
     ("PUT", "/hold", {"seconds": 60}), ("GET", "/logs", None)]
+OF_E2B = [("POST", "/timeout", {"timeout": 60}), ("POST", "/refreshes", {"duration": 60}), ("GET", "/logs", None)]
 IN_EVERY_STATE = [
     ("GET", "", None, 200), ("PATCH", "", {"metadata": {"a": "b"}}, 200), ("GET", "/network", None, 200),
     ("GET", "/metrics", None, 200), ("GET", "/approvals", None, 200), ("POST", "/sessions", {}, 201),
@@ -94,14 +95,20 @@ IN_EVERY_STATE = [
 
 
 def test_what_needs_a_running_sandbox_names_the_state(sandbox, fault_points):
-    """doc/reference/states.md says which calls need it, and the others go on."""
+    """doc/reference/states.md says which calls need it: a sandbox that changes its state is busy. The others go on."""
+    theirs = "/sandboxes/" + sandbox.document["data_plane_url"].removeprefix("https://").split(".")[0]
     for verb, word in (("pause", "pausing"), ("resume", "resuming")):
         fault_points.arm(f"{verb}.begun", "wait", "sandlot-api")
         moving = InBackground(sandbox.api.post, f"{sandbox.path}/{verb}")
         fault_points.reached(f"{verb}.begun")
         for method, path, body in NEEDS_IT_RUNNING:
             refused = sandbox.api.request(method, sandbox.path + path, body)
-            assert f"is {word}" in assert_error(refused, 409, "sandbox_not_running")["message"], (method, path)
+            assert f"is {word}" in assert_error(refused, 409, "sandbox_busy")["message"], (method, path)
+            assert int(refused.headers["Retry-After"]) > 0, (method, path)
+        for method, path, body in OF_E2B:
+            refused = sandbox.api.request(method, theirs + path, body)
+            assert (refused.status, refused.json()["error_code"]) == (409, "sandbox_busy"), (method, path, refused)
+            assert int(refused.headers["Retry-After"]) > 0, (method, path)
         for method, path, body, status in IN_EVERY_STATE:
             answer = sandbox.api.request(method, sandbox.path + path, body)
             assert answer.status == status, (method, path, answer)

@@ -144,7 +144,7 @@ int e2b_sandboxes_connect(void *context, struct http_request *request,
 {
     struct api *api = context;
     const struct sandbox *found = &api->access.sandbox;
-    bool was_running = found->state == SANDBOX_READY || found->state == SANDBOX_CHECKPOINTING;
+    bool was_running = sandbox_state_runs(found->state);
     json_int_t timeout_s = json_integer_value(json_object_get(request->json, "timeout"));
     sandbox_auto sandbox = {0};
     json_t *json;
@@ -209,7 +209,7 @@ static int fork_sandbox(struct api *api, const json_t *given, unsigned timeout_s
     json_auto_t *list = json_array();
     forks_auto forks = {0};
     if (!sandbox_state_is_live(api->access.sandbox.state))
-        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused.");
+        return sandbox_state_require_running(api->access.sandbox.state, "", err);
     if (!json_object_get(body, "timeout"))
         json_object_set_new(body, "timeout", json_integer(timeout_s));
     if (check_fork_count(api, body, err) < 0 || forks_make(api, body, &forks, err) < 0)
@@ -235,11 +235,12 @@ int e2b_sandboxes_fork_v2(void *context, struct http_request *request,
     return fork_sandbox(context, request->json, TIMEOUT_S, response, err);
 }
 
-static int require_running(const struct sandbox *sandbox, struct error **err)
+/* Refuse a change of the deadline. E2B's clients expect 404 for a paused sandbox. */
+static int require_deadline(const struct sandbox *sandbox, struct error **err)
 {
-    if (sandbox_state_is_live(sandbox->state))
+    if (sandbox_state_require_running(sandbox->state, "", err) == 0)
         return 0;
-    return error_set(err, ERR_NOT_FOUND, "The sandbox is not running.");
+    return (*err)->code == ERR_SANDBOX_NOT_RUNNING ? error_recode(err, ERR_NOT_FOUND) : -1;
 }
 
 /* End the sandbox as its deadline would: a time-out of 0. */
@@ -263,9 +264,7 @@ int e2b_sandboxes_timeout(void *context, struct http_request *request,
         .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout")),
     };
     sandbox_auto updated = {0};
-    if (sandbox->state == SANDBOX_STOPPING)
-        return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is being paused.");
-    if (require_running(sandbox, err) < 0 ||
+    if (require_deadline(sandbox, err) < 0 ||
         (update.timeout_s ? sandbox_update(&api->worker, sandbox->id, &update, &updated, err)
                           : end_now(api, request, err)) < 0)
         return -1;
@@ -283,7 +282,7 @@ int e2b_sandboxes_refresh(void *context, struct http_request *request,
         .extend_only = true,
     };
     sandbox_auto sandbox = {0};
-    if (require_running(found, err) < 0 ||
+    if (require_deadline(found, err) < 0 ||
         sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0)
         return -1;
     return done(response);
