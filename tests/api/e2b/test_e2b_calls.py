@@ -597,12 +597,13 @@ def test_logs(call, sandbox):
     assert {json.loads(line["line"])["logger"] for line in old["logs"]} == {"process"}
     assert [line["level"] for line in old["logEntries"]] == ["info", "info", "error"]
     path = f"/v2/sandboxes/{name}/logs"
-    assert messages(call("GET", path)) == ["one", "two", "three"]
-    assert messages(call("GET", path + "?direction=backward")) == ["three", "two", "one"]
+    assert messages(call("GET", path + "?direction=forward")) == ["one", "two", "three"]
+    for query in ("", "?direction=backward"):
+        assert messages(call("GET", path + query)) == ["three", "two", "one"]
     assert messages(call("GET", path + "?level=warn")) == ["three"]
     assert messages(call("GET", path + "?search=tw")) == ["two"]
     assert messages(call("GET", path + "?direction=backward&cursor=1")) == []
-    assert messages(call("GET", path + "?cursor=99999999999999")) == []
+    assert messages(call("GET", path + "?direction=forward&cursor=99999999999999")) == []
     for query in ("limit=1001", "level=loud", "direction=up", "cursor=x", "search=" + "x" * 257):
         assert_refused(call("GET", f"{path}?{query}"), 400)
 
@@ -611,7 +612,7 @@ def test_logs_of_a_paused_one(call, sandbox):
     name = name_of(sandbox)
     sandbox.data.bash("echo one; echo two >&2")
     assert call("POST", f"/sandboxes/{name}/pause").status == 204
-    assert messages(call("GET", f"/v2/sandboxes/{name}/logs")) == ["one", "two"]
+    assert messages(call("GET", f"/v2/sandboxes/{name}/logs?direction=forward")) == ["one", "two"]
     assert messages(call("GET", f"/v2/sandboxes/{name}/logs?direction=backward&level=error")) == ["two"]
     old = call("GET", f"/sandboxes/{name}/logs").json()
     assert [json.loads(line["line"])["message"] for line in old["logs"]] == ["one", "two"]

@@ -70,10 +70,13 @@ json_t *e2b_rename_secrets(const char *text, const char *from, const char *to);
 /* --- lists.c --- */
 
 /* Answer with a page of a list in E2B's form: the parameters limit, nextToken, state, metadata and
- * sandboxID, a bare array, the header X-Next-Token. Errors: those of page_list(); ERR_NOT_SERVED
- * for filters that this deployment does not have. */
+ * sandboxID, a bare array, the header X-Next-Token; a page has 100 rows by default. Errors: those
+ * of page_list(); ERR_NOT_SERVED for filters that this deployment does not have. */
 int e2b_list(struct api *api, const struct page_kind *kind, struct http_request *request,
              struct http_response *response, struct error **err);
+
+/* Add the parameter `limit` to a request without it. Errors: ERR_INVALID_REQUEST. */
+int e2b_default_limit(struct http_request *request, unsigned limit, struct error **err);
 
 /* Translate E2B's parameters of a list into those of /v1. api is used only for sandboxID. Errors:
  * ERR_INVALID_REQUEST, and those of the database for sandboxID. */

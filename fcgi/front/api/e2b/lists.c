@@ -10,7 +10,8 @@
 #include "base/str.h"
 #include "base/ulid.h"
 
-#define NO_SANDBOX "sbx_00000000000000000000000000" /* the id of no sandbox */
+#define LIMIT_DEFAULT 100
+#define NO_SANDBOX    "sbx_00000000000000000000000000" /* the id of no sandbox */
 
 int e2b_add_parameter(struct http_request *request, char *name, char *value, struct error **err)
 {
@@ -162,10 +163,18 @@ static void answer_page(struct http_response *response, const char *member)
     response->json = rows;
 }
 
+int e2b_default_limit(struct http_request *request, unsigned limit, struct error **err)
+{
+    return http_query(request, "limit")
+               ? 0
+               : e2b_add_parameter(request, xstrdup("limit"), xasprintf("%u", limit), err);
+}
+
 int e2b_list(struct api *api, const struct page_kind *kind, struct http_request *request,
              struct http_response *response, struct error **err)
 {
-    if (e2b_list_query(api, request, err) < 0 || page_list(api, kind, request, response, err) < 0)
+    if (e2b_default_limit(request, LIMIT_DEFAULT, err) < 0 ||
+        e2b_list_query(api, request, err) < 0 || page_list(api, kind, request, response, err) < 0)
         return -1;
     answer_page(response, kind->member);
     return 0;

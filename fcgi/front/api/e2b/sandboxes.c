@@ -83,12 +83,14 @@ static int add_running(struct api *api, struct http_response *response, struct e
     return 0;
 }
 
-/* The list call of old clients: it has only running sandboxes. */
+/* The list call of old clients: it has only running sandboxes. These clients read one page. */
 int e2b_sandboxes_list(void *context, struct http_request *request, struct http_response *response,
                        struct error **err)
 {
     if (!http_query(request, "state") &&
         e2b_add_parameter(request, xstrdup("state"), xstrdup("running"), err) < 0)
+        return -1;
+    if (e2b_default_limit(request, PAGE_LIMIT_MAX, err) < 0)
         return -1;
     return e2b_sandboxes_list_v2(context, request, response, err);
 }
@@ -139,17 +141,16 @@ int e2b_sandboxes_pause(void *context, struct http_request *request, struct http
     return done(response);
 }
 
-int e2b_sandboxes_connect(void *context, struct http_request *request,
-                          struct http_response *response, struct error **err)
+static int connect_sandbox(struct api *api, const struct http_request *request, unsigned default_s,
+                           struct http_response *response, struct error **err)
 {
-    struct api *api = context;
     const struct sandbox *found = &api->access.sandbox;
     bool was_running = sandbox_state_runs(found->state);
     json_int_t timeout_s = json_integer_value(json_object_get(request->json, "timeout"));
     sandbox_auto sandbox = {0};
     json_t *json;
     const struct sandbox_resume how = {
-        .timeout_s = timeout_s ? (uint64_t)timeout_s : TIMEOUT_S,
+        .timeout_s = timeout_s ? (uint64_t)timeout_s : default_s,
         .extend_only = true,
         .without_memory = is_without_memory(request),
         .no_copying = api->hand_on_to != NULL,
@@ -160,6 +161,12 @@ int e2b_sandboxes_connect(void *context, struct http_request *request,
     return http_response_json(response, was_running ? 200 : 201, json);
 }
 
+int e2b_sandboxes_connect(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    return connect_sandbox(context, request, TIMEOUT_S, response, err);
+}
+
 /* The resume call of old clients: it accepts only a paused sandbox. */
 int e2b_sandboxes_resume(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
@@ -167,7 +174,7 @@ int e2b_sandboxes_resume(void *context, struct http_request *request,
     struct api *api = context;
     if (api->access.sandbox.state == SANDBOX_READY)
         return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is running already.");
-    return e2b_sandboxes_connect(api, request, response, err);
+    return connect_sandbox(api, request, TIMEOUT_OLD_S, response, err);
 }
 
 /* Return one result of a fork in E2B's form. */
@@ -271,14 +278,16 @@ int e2b_sandboxes_timeout(void *context, struct http_request *request,
     return done(response);
 }
 
-/* Extend the deadline. Like a connect to a running sandbox, it never shortens it. */
+/* Extend the deadline. Like a connect to a running sandbox, it never shortens it. A shorter
+ * duration than the default counts as the default. */
 int e2b_sandboxes_refresh(void *context, struct http_request *request,
                           struct http_response *response, struct error **err)
 {
     struct api *api = context;
     const struct sandbox *found = &api->access.sandbox;
+    json_int_t duration_s = json_integer_value(json_object_get(request->json, "duration"));
     const struct sandbox_resume how = {
-        .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "duration")),
+        .timeout_s = duration_s > TIMEOUT_OLD_S ? (uint64_t)duration_s : TIMEOUT_OLD_S,
         .extend_only = true,
     };
     sandbox_auto sandbox = {0};
