@@ -471,7 +471,9 @@ def test_calls_of_older_clients(call, sandbox):
     name = name_of(sandbox)
     path = f"/sandboxes/{name}"
     assert [one["sandboxID"] for one in call("GET", "/sandboxes").json()] == [name]
-    assert_refused(call("POST", f"{path}/resume", {"timeout": 60}), 409)
+    running = call("POST", f"{path}/resume", {"timeout": 60})
+    assert_refused(running, 409)
+    assert running.headers["Retry-After"] is None, "later it would be the same"
     end = call("GET", path).json()["endAt"]
     assert call("POST", f"{path}/refreshes", {"duration": 1}).status == 204
     assert call("GET", path).json()["endAt"] == end, "to a later end only"
@@ -518,6 +520,7 @@ def test_metrics_between_two_times(call, sandbox):
     assert at in [one["timestampUnix"] for one in call("GET", f"{path}?start={at}&end={at + 1}").json()]
     assert call("GET", f"{path}?start={at - 1000}&end={at - 900}").json() == []
     assert call("GET", f"{path}?start={at - 1000}&end={at - 1000}").json() == []
+    assert_refused(call("GET", f"{path}?start={at}&end={at - 1}"), 400, "start")
 
 
 def test_pages_of_secrets(call):

@@ -55,8 +55,8 @@ int e2b_read_template_name(struct api *api, char **name, struct error **err);
 int e2b_template_find(struct api *api, const char *name, struct template_view *view, unsigned *at,
                       struct error **err);
 
-/* Change the tags of a body to small letters and check them. field: the field in errors. Errors:
- * ERR_INVALID_REQUEST. */
+/* Change the tags of a body to small letters, check them, and remove repeated ones. field: the
+ * field in errors. Errors: ERR_INVALID_REQUEST. */
 int e2b_read_tags(json_t *tags, const char *field, struct error **err);
 
 /* The text before the name of a secret in a header's value: in E2B's API, and in /v1. */

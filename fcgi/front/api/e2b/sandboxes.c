@@ -172,8 +172,8 @@ int e2b_sandboxes_resume(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
     struct api *api = context;
-    if (api->access.sandbox.state == SANDBOX_READY)
-        return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is running already.");
+    if (sandbox_state_runs(api->access.sandbox.state))
+        return error_set(err, ERR_PRECONDITION_FAILED, "The sandbox is running already.");
     return connect_sandbox(api, request, TIMEOUT_OLD_S, response, err);
 }
 
@@ -395,6 +395,19 @@ int e2b_metrics_list(void *context, struct http_request *request, struct http_re
     return http_response_json(response, 200, json_pack("{s:O}", "sandboxes", all));
 }
 
+/* Read the two times, which may be missing. */
+static int read_span(const struct http_request *request, int64_t *from_ms, int64_t *to_ms,
+                     struct error **err)
+{
+    bool has_both = http_query(request, "start") && http_query(request, "end");
+    if (e2b_read_second(request, "start", from_ms, err) < 0 ||
+        e2b_read_second(request, "end", to_ms, err) < 0)
+        return -1;
+    return has_both && *from_ms > *to_ms
+               ? error_set_field(err, ERR_INVALID_REQUEST, "start", "start must not be after end.")
+               : 0;
+}
+
 int e2b_sandboxes_metrics(void *context, struct http_request *request,
                           struct http_response *response, struct error **err)
 {
@@ -403,8 +416,7 @@ int e2b_sandboxes_metrics(void *context, struct http_request *request,
     autofree struct sample_point *points = NULL;
     size_t count = 0;
     int64_t from_ms = sandbox->created_at_ms, to_ms = clock_now_ms(), step_ms;
-    if (e2b_read_second(request, "start", &from_ms, err) < 0 ||
-        e2b_read_second(request, "end", &to_ms, err) < 0 ||
+    if (read_span(request, &from_ms, &to_ms, err) < 0 ||
         sample_want(api->worker.db, sandbox->id, err) < 0 ||
         sample_read(api->worker.db, sandbox->id, from_ms, to_ms, &points, &count, &step_ms, err) <
             0)
