@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from client import assert_error
+from client import Origin, assert_error
 from faults import InBackground, fault_points, instances, settle, settled_row  # noqa: F401
 from stack import wait_until
 
@@ -94,9 +94,13 @@ IN_EVERY_STATE = [
     ("DELETE", "/hold", None, 200), ("POST", "/network/check", {"host": "a.example", "port": 443}, 200)]
 
 
+def route_of(sandbox):
+    return sandbox.document["data_plane_url"].removeprefix("https://").split(".")[0]
+
+
 def test_what_needs_a_running_sandbox_names_the_state(sandbox, fault_points):
     """doc/reference/states.md says which calls need it: a sandbox that changes its state is busy. The others go on."""
-    theirs = "/sandboxes/" + sandbox.document["data_plane_url"].removeprefix("https://").split(".")[0]
+    theirs = "/sandboxes/" + route_of(sandbox)
     for verb, word in (("pause", "pausing"), ("resume", "resuming")):
         fault_points.arm(f"{verb}.begun", "wait", "sandlot-api")
         moving = InBackground(sandbox.api.post, f"{sandbox.path}/{verb}")
@@ -114,6 +118,26 @@ def test_what_needs_a_running_sandbox_names_the_state(sandbox, fault_points):
             assert answer.status == status, (method, path, answer)
         fault_points.release(f"{verb}.begun")
         assert moving.result().status == 200
+
+
+def test_requests_to_a_sandbox_that_pauses(sandbox, stack, fault_points):
+    """Busy on the data plane. E2B's clients are told that it does not run: they know no other answer."""
+    theirs = Origin(stack.ca_file, f"https://49983-{route_of(sandbox)}.{stack.data_plane_host}")
+    fault_points.arm("pause.begun", "wait", "sandlot-api")
+    pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
+    fault_points.reached("pause.begun")
+
+    def refusal():
+        answer = sandbox.data.request("GET", "/files?path=/etc/hostname")
+        return answer if answer.status != 200 else None
+
+    refused = wait_until(refusal, 3, "a new decision: nginx may keep one for a second")
+    assert_error(refused, 409, "sandbox_busy")
+    assert int(refused.headers["Retry-After"]) > 0
+    assert wait_until(lambda: theirs.request("GET", "/health").status == 502, 3, "their answer")
+    fault_points.release("pause.begun")
+    assert pausing.result().status == 200
+    wait_until(lambda: refusal().json()["error"] == "sandbox_not_running", 3, "the end of the pause")
 
 
 # --- delete wins ---
