@@ -135,6 +135,10 @@ def test_requests_to_a_sandbox_that_pauses(sandbox, stack, fault_points):
     assert_error(refused, 409, "sandbox_busy")
     assert int(refused.headers["Retry-After"]) > 0
     assert wait_until(lambda: theirs.request("GET", "/health").status == 502, 3, "their answer")
+    assert sandbox.api.get(f"/sandboxes/{route_of(sandbox)}").json()["state"] == "paused"
+    for state, found in (("paused", True), ("running", False), ("running,paused", True)):
+        listed = sandbox.api.get(f"/v2/sandboxes?state={state}").json()
+        assert (route_of(sandbox) in [one["sandboxID"] for one in listed]) == found, state
     fault_points.release("pause.begun")
     assert pausing.result().status == 200
     wait_until(lambda: refusal().json()["error"] == "sandbox_not_running", 3, "the end of the pause")

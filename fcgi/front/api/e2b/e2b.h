@@ -116,6 +116,9 @@ int e2b_snapshots_tags(struct api *api, const char *name, json_t *tags, struct e
 /* Return the answer of a create, a connect and a resume, with the tokens of the sandbox. */
 int e2b_sandbox_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
                         struct error **err);
+/* Return whether E2B's state `running` includes a state. In E2B's API a sandbox that is pausing is
+ * `paused`. */
+bool e2b_is_running(enum sandbox_state state);
 /* Return a sandbox as a row of a list. */
 json_t *e2b_listed_to_json(const struct sandbox *sandbox);
 /* Return the answer of a GET. Only keys that may write get the token. */
