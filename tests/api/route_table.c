@@ -71,11 +71,12 @@ int main(int argc, char **argv)
         const struct route *route = &router.routes[i];
         json_array_append_new(
             routes,
-            json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o}", "method", route->method,
+            json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o}", "method", route->method,
                       "pattern", route->pattern, "operation", route->operation, "scope",
                       scopes[route->scope], "session", route->subject == SUBJECT_LOGIN, "served",
                       route->handler != NULL, "idempotent", route->idempotency != IDEMPOTENCY_NONE,
-                      "body", rules_of(route->body), "query", names_of_query(route->query)));
+                      "body_required", route->body_required, "body", rules_of(route->body), "query",
+                      names_of_query(route->query)));
     }
     return json_dumpf(routes, stdout, JSON_INDENT(1)) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

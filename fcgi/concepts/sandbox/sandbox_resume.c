@@ -216,7 +216,7 @@ static int refresh_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
-    refresh->runs = sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING;
+    refresh->runs = sandbox_state_runs(sandbox->state);
     const struct admission *admission = refresh->admission;
     if (!refresh->runs || admission->deadline == DEADLINE_KEPT)
         return 0;

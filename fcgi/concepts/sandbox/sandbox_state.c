@@ -60,6 +60,24 @@ bool sandbox_state_is_live(enum sandbox_state state)
     return states[state].live;
 }
 
+bool sandbox_state_runs(enum sandbox_state state)
+{
+    return state == SANDBOX_READY || state == SANDBOX_CHECKPOINTING;
+}
+
+static int refuse(enum sandbox_state state, bool is_paused, const char *rest, struct error **err)
+{
+    return error_set(err, is_paused ? ERR_SANDBOX_NOT_RUNNING : ERR_SANDBOX_BUSY,
+                     "The sandbox is %s%s.", sandbox_state_word(state), rest);
+}
+
+int sandbox_state_require_running(enum sandbox_state state, const char *rest, struct error **err)
+{
+    if (sandbox_state_runs(state))
+        return 0;
+    return refuse(state, sandbox_state_told(state) == SANDBOX_STOPPED, rest, err);
+}
+
 int sandbox_state_next(enum sandbox_state from, enum sandbox_event event, enum sandbox_state *to,
                        struct error **err)
 {
@@ -69,6 +87,6 @@ int sandbox_state_next(enum sandbox_state from, enum sandbox_event event, enum s
             return 0;
         }
     }
-    return error_set(err, from == SANDBOX_STOPPED ? ERR_SANDBOX_NOT_RUNNING : ERR_SANDBOX_BUSY,
-                     "The sandbox is %s.", sandbox_state_word(from));
+    /* A move between hosts ends by itself, so the caller can wait for its end. */
+    return refuse(from, from == SANDBOX_STOPPED, "", err);
 }

@@ -50,6 +50,14 @@ bool sandbox_state_is_shown(enum sandbox_state state);
 /* Check whether the list filter `running` matches. */
 bool sandbox_state_is_live(enum sandbox_state state);
 
+/* Check whether the programs of a sandbox in this state run, and its agent answers. */
+bool sandbox_state_runs(enum sandbox_state state);
+
+/* Refuse a call that needs such a state. rest: the end of the sentence "The sandbox is STATE", or
+ * "". Errors: ERR_SANDBOX_NOT_RUNNING for a paused sandbox, ERR_SANDBOX_BUSY for a sandbox that
+ * changes its state. */
+int sandbox_state_require_running(enum sandbox_state state, const char *rest, struct error **err);
+
 /* Find the state to which event leads. Errors: ERR_SANDBOX_NOT_RUNNING when the sandbox is paused
  * and the event needs it running, else ERR_SANDBOX_BUSY; the message names the state. */
 int sandbox_state_next(enum sandbox_state from, enum sandbox_event event, enum sandbox_state *to,

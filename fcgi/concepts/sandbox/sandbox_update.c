@@ -50,17 +50,12 @@ struct update {
     bool closes; /* previews that may be open */
 };
 
-static bool has_deadline(const struct sandbox *sandbox)
-{
-    return sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING;
-}
-
 /* The move of a sandbox that is stopped only to move has its deadline. */
 static int set_deadline(struct db *db, struct sandbox *sandbox, int64_t deadline_at_ms,
                         struct error **err)
 {
     fault_point(FAULT_DEADLINE_EXTENDING);
-    if (!has_deadline(sandbox))
+    if (!sandbox_state_runs(sandbox->state))
         return move_extend(db, sandbox->id, deadline_at_ms, err);
     sandbox->deadline_at_ms = deadline_at_ms;
     return 0;
@@ -85,7 +80,7 @@ static int tell_updated(struct db *db, const struct update *update, struct error
     const struct sandbox_update *wanted = update->wanted;
     const struct sandbox_changed changed = {
         .name = IS_ANY_CHOSEN(OF_NAME),
-        .deadline = wanted->timeout_s && has_deadline(update->sandbox),
+        .deadline = wanted->timeout_s && sandbox_state_runs(update->sandbox->state),
         .metadata = wanted->metadata,
         .lifecycle = IS_ANY_CHOSEN(OF_LIFECYCLE),
         .network = IS_ANY_CHOSEN(OF_NETWORK),
@@ -150,10 +145,9 @@ static int hold_body(struct db *db, void *context, struct error **err)
     struct sandbox *sandbox = hold->sandbox;
     if (lock(db, hold->id, sandbox, err) < 0)
         return -1;
-    if (hold->hold_s && !has_deadline(sandbox))
-        return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                         "The sandbox is %s; only a running sandbox can be held awake.",
-                         sandbox_state_word(sandbox->state));
+    if (hold->hold_s && sandbox_state_require_running(
+                            sandbox->state, "; only a running sandbox can be held awake", err) < 0)
+        return -1;
     sandbox->hold_until_ms = hold->hold_s ? clock_in_s(hold->hold_s) : 0;
     if (sandbox_row_update(db, sandbox, err) < 0)
         return -1;
@@ -181,12 +175,8 @@ static int lock_running(struct db *db, const struct port_change *change, struct 
 {
     if (lock(db, change->id, change->sandbox, err) < 0)
         return -1;
-    enum sandbox_state state = change->sandbox->state;
-    if (state == SANDBOX_READY || state == SANDBOX_CHECKPOINTING)
-        return 0;
-    return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                     "The sandbox is %s; you can change its ports only while it runs.",
-                     sandbox_state_word(state));
+    return sandbox_state_require_running(change->sandbox->state,
+                                         "; you can change its ports only while it runs", err);
 }
 
 static int store_ports(struct db *db, const struct sandbox *sandbox, struct error **err)

@@ -86,8 +86,8 @@ static void error_headers(struct http_response *response, const struct error *er
     int status = response->status;
     if (status == 401)
         http_response_header(response, "WWW-Authenticate", "Bearer");
-    if (status == 429 || status == 503 || status == 507 || error->code == ERR_REQUEST_IN_PROGRESS ||
-        error->retry_after_s)
+    if (status == 429 || status == 503 || status == 507 || error->code == ERR_SANDBOX_BUSY ||
+        error->code == ERR_REQUEST_IN_PROGRESS || error->retry_after_s)
         http_response_header(response, "Retry-After", "%u",
                              error->retry_after_s ? error->retry_after_s : RETRY_AFTER_DEFAULT_S);
 }

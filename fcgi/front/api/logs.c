@@ -68,13 +68,7 @@ static int choose(const struct logs_query *query, const json_t *kept, json_t *lo
     return 0;
 }
 
-static int not_running(const struct sandbox *sandbox, const char *kept, struct error **err)
-{
-    return error_set(
-        err, ERR_SANDBOX_NOT_RUNNING,
-        "The sandbox is %s%s; its logs are in its memory, and you can read them while it runs.",
-        sandbox_state_word(sandbox->state), kept);
-}
+#define LOGS_ARE "; its logs are in its memory, and you can read them while it runs"
 
 static int read_kept(struct api *api, const struct logs_query *query, json_t **logs,
                      struct error **err)
@@ -85,7 +79,8 @@ static int read_kept(struct api *api, const struct logs_query *query, json_t **l
     if (kept_log_read(&api->worker, sandbox->id, &kept, err) < 0) {
         if (!error_clear_if(err, ERR_NOT_FOUND))
             return -1;
-        return not_running(sandbox, ", and its logs were not saved", err);
+        return sandbox_state_require_running(sandbox->state,
+                                             ", and its logs were not saved" LOGS_ARE, err);
     }
     if (choose(query, kept, chosen, err) < 0)
         return -1;
@@ -105,7 +100,7 @@ int logs_read(struct api *api, const struct logs_query *query, struct deadline u
     case SANDBOX_COPYING:
         return read_kept(api, query, logs, err);
     default:
-        return not_running(sandbox, "", err);
+        return sandbox_state_require_running(sandbox->state, LOGS_ARE, err);
     }
 }
 

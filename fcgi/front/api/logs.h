@@ -24,8 +24,9 @@ struct log_entry {
 };
 
 /* Read the entries after `after`, in the requested order. *logs is a new reference for
- * logs_entry(). until: deadline for the agent's answer. Errors: ERR_SANDBOX_NOT_RUNNING (a stopped
- * sandbox whose logs were not kept, or a state without logs), those of agent_logs(). */
+ * logs_entry(). until: deadline for the agent's answer. Errors: ERR_SANDBOX_NOT_RUNNING (a paused
+ * sandbox whose logs were not kept), ERR_SANDBOX_BUSY (the sandbox changes its state), those of
+ * agent_logs(). */
 int logs_read(struct api *api, const struct logs_query *query, struct deadline until, json_t **logs,
               struct error **err);
 

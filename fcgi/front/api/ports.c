@@ -34,11 +34,8 @@ static int gateway_status(struct api *api, const struct sandbox *sandbox,
 
 static int check_ready(const struct sandbox *sandbox, struct error **err)
 {
-    if (sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING)
-        return 0;
-    return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                     "The sandbox is %s; you can see its ports while it runs.",
-                     sandbox_state_word(sandbox->state));
+    return sandbox_state_require_running(sandbox->state, "; you can see its ports while it runs",
+                                         err);
 }
 
 /* Read the port in the path. Returns false when it is not a port number. */

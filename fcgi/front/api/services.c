@@ -19,12 +19,10 @@ static int find_agent(struct api *api, struct agent_place *at, char secret[AGENT
 {
     const struct sandbox *sandbox = &api->access.sandbox;
     struct worker *worker = &api->worker;
-    if (sandbox->state != SANDBOX_READY && sandbox->state != SANDBOX_CHECKPOINTING)
-        return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                         "The sandbox is %s; you can see its services while it runs.",
-                         sandbox_state_word(sandbox->state));
-    if (runtimes_agent(worker->runtimes, worker->db, sandbox->host_id, sandbox->address, at, err) <
-        0)
+    if (sandbox_state_require_running(sandbox->state, "; you can see its services while it runs",
+                                      err) < 0 ||
+        runtimes_agent(worker->runtimes, worker->db, sandbox->host_id, sandbox->address, at, err) <
+            0)
         return -1;
     return agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret, err);
 }

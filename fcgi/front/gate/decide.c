@@ -299,6 +299,14 @@ static int wake(struct gate *gate, const struct gate_request *request, struct ga
     return enter(gate, found, true, decision) < 0 ? -1 : bring_up(gate, request, found, decision);
 }
 
+/* Return why a sandbox that nothing wakes gets no request. */
+static enum refusal_reason reason_of(const struct sandbox *sandbox)
+{
+    if (sandbox_state_told(sandbox->state) != SANDBOX_STOPPED)
+        return REFUSAL_PAUSING;
+    return sandbox_has_ended(sandbox) ? REFUSAL_ENDED : REFUSAL_PAUSED;
+}
+
 static int ensure_running(struct gate *gate, const struct gate_request *request,
                           struct gate_sandbox *found, struct gate_decision *decision)
 {
@@ -312,8 +320,7 @@ static int ensure_running(struct gate *gate, const struct gate_request *request,
     default:
         if (found->sandbox.auto_resume && !request->is_poll)
             return wake(gate, request, found, decision);
-        return refuse(decision,
-                      sandbox_has_ended(&found->sandbox) ? REFUSAL_ENDED : REFUSAL_PAUSED);
+        return refuse(decision, reason_of(&found->sandbox));
     }
 }
 

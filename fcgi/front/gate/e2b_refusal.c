@@ -13,6 +13,7 @@ static int status_of(enum refusal_reason reason, int status)
     switch (reason) {
     case REFUSAL_NO_SANDBOX:
     case REFUSAL_PAUSED:
+    case REFUSAL_PAUSING:
     case REFUSAL_ENDED:
     case REFUSAL_GONE:
     case REFUSAL_PORT_NOT_EXPOSED:
@@ -34,6 +35,7 @@ static const char *message_of(enum refusal_reason reason)
     switch (reason) {
     case REFUSAL_NO_SANDBOX:
     case REFUSAL_PAUSED:
+    case REFUSAL_PAUSING:
     case REFUSAL_GONE:
         return "The sandbox was not found";
     case REFUSAL_ENDED:

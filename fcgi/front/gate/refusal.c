@@ -187,7 +187,7 @@ void gate_serve_refusal(struct gate *gate, struct http_request *request,
     }
     if (status == 401)
         http_response_header(response, "WWW-Authenticate", "Bearer");
-    if (status == 429 || status == 503)
+    if (status == 429 || status == 503 || reason == REFUSAL_BUSY || reason == REFUSAL_PAUSING)
         http_response_header(response, "Retry-After", RETRY_AFTER_S);
     /* One address has two kinds of answer, and browsers keep neither. */
     if (is_preview)

@@ -7,7 +7,7 @@ import subprocess
 import jsonschema
 import pytest
 
-import body_members as described
+import body_rules
 import contract
 from client import Api, assert_error
 
@@ -56,51 +56,12 @@ def test_the_document_has_exactly_the_routes(routes):
                           for route in routes}
 
 
-BOUNDS = {"string": ("minLength", "maxLength"), "integer": ("minimum", "maximum"), "array": ("minItems", "maxItems"),
-          "map": ("minProperties", "maxProperties")}
-
-
-def differences(schema, rule, where):
-    """What a schema of the document says otherwise than the rule by which the service checks the member. Rules with a
-    further check may know less: that check has the rest. A pattern or a format says how long a text is."""
-    one = described.body_member(schema)
-    for name in ("type", "nullable"):
-        if one[name] != rule[name]:
-            yield f"{where}: {name} {one[name]}"
-    least, most = BOUNDS.get(one["type"], (None, None))
-    said = (one["schema"].get(least, 0), one["schema"].get(most))
-    kept = (rule.get("min", 0), rule.get("max"))
-    implied = "pattern" in one["schema"] or "format" in one["schema"]
-    if said != kept and not (rule["checked"] and "max" not in rule) and not (implied and said[1] in (None, kept[1])):
-        yield f"{where}: {least} and {most} {said}, and not {kept}"
-    if one["type"] == "string" and described.counts_characters(one) != ("counts" in rule):
-        yield f"{where}: counts {rule.get('counts', 'bytes')}"
-    if one["words"] != rule.get("choices", []) and not (rule["checked"] and "choices" not in rule):
-        yield f"{where}: {one['words']}"
-    if "members" in rule:
-        yield from differences_of_objects(one["schema"], rule["members"], where)
-    if "item" in rule and one["item"] is not None:
-        yield from differences(one["item"], rule["item"], where + "/*")
-
-
-def differences_of_objects(schema, members, where=""):
-    documented = schema.get("properties", {})
-    if set(documented) != set(members):
-        yield f"{where}: members {sorted(set(documented) ^ set(members))}"
-    for name in set(documented) & set(members):
-        if (name in schema.get("required", [])) != members[name]["required"]:
-            yield f"{where}/{name}: required"
-        yield from differences(documented[name], members[name], f"{where}/{name}")
-
-
 def test_bodies_are_those_that_the_service_checks(routes):
     """Each member, its type, its bounds and its words, in the document as in the tables of the service."""
     found = []
     for route in routes:
         operation = contract.operation_of(route["method"], path_of(route))
-        body = operation.get("requestBody", {}).get("content", {}).get("application/json")
-        schema = contract.resolve(body["schema"]) if body else {}
-        found += [route["operation"] + one for one in differences_of_objects(schema, route["body"])]
+        found += body_rules.differences_of_body(operation, route, contract.resolve)
     assert not found
 
 

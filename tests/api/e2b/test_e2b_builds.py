@@ -179,10 +179,10 @@ def test_what_no_build_can_be(call, account):
 @pytest.mark.long
 def test_names_and_tags_as_they_write_them(call, account):
     given, slug = "My_" + secrets.token_hex(5), None
-    tags = ["Latest", "1", "V" * 100]
+    tags = ["Latest", "1", "V" * 100, "FIRST", "latest"]
     build = call("POST", "/v2/templates", {"name": f"{given}:First", "tags": tags, "tomorrow": 1}).json()
     slug = given.lower()
-    assert build["templateID"] == slug and build["tags"] == ["latest", "1", "v" * 100, "first"], build
+    assert build["templateID"] == slug and build["tags"] == ["first", "latest", "1", "v" * 100], build
     assert start(call, build, fromTemplate="base").status == 202
     wait_until(lambda: status(call, build)["status"] == "ready", 120, "the build")
     newer = requested(call, name=given)
@@ -202,7 +202,8 @@ def test_names_and_tags_as_they_write_them(call, account):
         assert call("DELETE", f"/sandboxes/{made.json()['sandboxID']}").status == 204
     moved = call("POST", "/templates/tags", {"target": f"{given}:default", "tags": ["Latest"]})
     assert moved.json() == {"buildID": newer["buildID"], "tags": ["latest"]}
-    assert call("DELETE", "/templates/tags", {"name": given, "tags": ["LATEST", "1"]}).status == 204
+    for _ in range(2):  # a tag that is not assigned is no error
+        assert call("DELETE", "/templates/tags", {"name": given, "tags": ["LATEST", "1", "latest"]}).status == 204
     assert set(assigned()) == {"default", "first", "v" * 100}
     assert_refused(call("DELETE", "/templates/tags", {"name": given, "tags": ["default"]}), 400, "default")
 

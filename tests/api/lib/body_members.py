@@ -25,13 +25,13 @@ Case = collections.namedtuple("Case", "pointer text verdict")
 REFUSED, ADMITTED, NOT_JSON, EITHER = "refused", "admitted", "not JSON", "either"
 
 
-def body_member(schema):
+def body_member(schema, resolve=contract.resolve):
     """Type ("map": an object with free names, "any": more than one type), whether null is a value, the words that are
     values or stand for one, the schema without alternatives, and that of the items."""
-    schema = contract.resolve(schema)
+    schema = resolve(schema)
     if len(schema.get("allOf", [])) == 1:
-        schema = {**contract.resolve(schema["allOf"][0]), **schema}
-    ways = [contract.resolve(one) for one in schema.get("oneOf", [schema])]
+        schema = {**resolve(schema["allOf"][0]), **schema}
+    ways = [resolve(one) for one in schema.get("oneOf", [schema])]
     nullable = {"type": "null"} in ways
     ways = [one for one in ways if one != {"type": "null"}]
     words = next((one["enum"] for one in ways if "enum" in one and one["type"] != "integer"), [])

@@ -104,7 +104,7 @@ def check_error(response):
     assert ("quota" in body) == (body["error"] == "sandbox_quota_exceeded"), body
     others = body["error"].endswith("_quota_exceeded") and "quota" not in body
     assert ("limit" in body and "used" in body) == others, body
-    if response.status in (429, 503, 507) or body["error"] == "request_in_progress":
+    if response.status in (429, 503, 507) or body["error"] in ("request_in_progress", "sandbox_busy"):
         assert int(response.headers["Retry-After"]) > 0, response.headers.items()
     if response.status == 405:
         assert response.headers["Allow"], response.headers.items()

@@ -31,11 +31,6 @@ def resolve(node):
     return node
 
 
-def body_members(operation):
-    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
-    return set(resolve(content["schema"])["properties"]) if content else set()
-
-
 def query_names(operation):
     return {one["name"] for one in operation.get("parameters", []) if one["in"] == "query"}
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from client import assert_error
+from client import Origin, assert_error
 from faults import InBackground, fault_points, instances, settle, settled_row  # noqa: F401
 from stack import wait_until
 
@@ -87,26 +87,61 @@ NEEDS_IT_RUNNING = [
     ("GET", "/ports", None), ("GET", "/ports/3000", None), ("PUT", "/ports/3000", {"public": True}),
     ("DELETE", "/ports/3000", None), ("GET", "/services", None), ("POST", "/services/web/restart", None),
     ("PUT", "/hold", {"seconds": 60}), ("GET", "/logs", None)]
+OF_E2B = [("POST", "/timeout", {"timeout": 60}), ("POST", "/refreshes", {"duration": 60}), ("GET", "/logs", None)]
 IN_EVERY_STATE = [
     ("GET", "", None, 200), ("PATCH", "", {"metadata": {"a": "b"}}, 200), ("GET", "/network", None, 200),
     ("GET", "/metrics", None, 200), ("GET", "/approvals", None, 200), ("POST", "/sessions", {}, 201),
     ("DELETE", "/hold", None, 200), ("POST", "/network/check", {"host": "a.example", "port": 443}, 200)]
 
 
+def route_of(sandbox):
+    return sandbox.document["data_plane_url"].removeprefix("https://").split(".")[0]
+
+
 def test_what_needs_a_running_sandbox_names_the_state(sandbox, fault_points):
-    """doc/reference/states.md says which calls need it, and the others go on."""
+    """doc/reference/states.md says which calls need it: a sandbox that changes its state is busy. The others go on."""
+    theirs = "/sandboxes/" + route_of(sandbox)
     for verb, word in (("pause", "pausing"), ("resume", "resuming")):
         fault_points.arm(f"{verb}.begun", "wait", "sandlot-api")
         moving = InBackground(sandbox.api.post, f"{sandbox.path}/{verb}")
         fault_points.reached(f"{verb}.begun")
         for method, path, body in NEEDS_IT_RUNNING:
             refused = sandbox.api.request(method, sandbox.path + path, body)
-            assert f"is {word}" in assert_error(refused, 409, "sandbox_not_running")["message"], (method, path)
+            assert f"is {word}" in assert_error(refused, 409, "sandbox_busy")["message"], (method, path)
+            assert int(refused.headers["Retry-After"]) > 0, (method, path)
+        for method, path, body in OF_E2B:
+            refused = sandbox.api.request(method, theirs + path, body)
+            assert (refused.status, refused.json()["error_code"]) == (409, "sandbox_busy"), (method, path, refused)
+            assert int(refused.headers["Retry-After"]) > 0, (method, path)
         for method, path, body, status in IN_EVERY_STATE:
             answer = sandbox.api.request(method, sandbox.path + path, body)
             assert answer.status == status, (method, path, answer)
         fault_points.release(f"{verb}.begun")
         assert moving.result().status == 200
+
+
+def test_requests_to_a_sandbox_that_pauses(sandbox, stack, fault_points):
+    """Busy on the data plane. E2B's clients are told that it does not run: they know no other answer."""
+    theirs = Origin(stack.ca_file, f"https://49983-{route_of(sandbox)}.{stack.data_plane_host}")
+    fault_points.arm("pause.begun", "wait", "sandlot-api")
+    pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
+    fault_points.reached("pause.begun")
+
+    def refusal():
+        answer = sandbox.data.request("GET", "/files?path=/etc/hostname")
+        return answer if answer.status != 200 else None
+
+    refused = wait_until(refusal, 3, "a new decision: nginx may keep one for a second")
+    assert_error(refused, 409, "sandbox_busy")
+    assert int(refused.headers["Retry-After"]) > 0
+    assert wait_until(lambda: theirs.request("GET", "/health").status == 502, 3, "their answer")
+    assert sandbox.api.get(f"/sandboxes/{route_of(sandbox)}").json()["state"] == "paused"
+    for state, found in (("paused", True), ("running", False), ("running,paused", True)):
+        listed = sandbox.api.get(f"/v2/sandboxes?state={state}").json()
+        assert (route_of(sandbox) in [one["sandboxID"] for one in listed]) == found, state
+    fault_points.release("pause.begun")
+    assert pausing.result().status == 200
+    wait_until(lambda: refusal().json()["error"] == "sandbox_not_running", 3, "the end of the pause")
 
 
 # --- delete wins ---

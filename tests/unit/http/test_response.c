@@ -98,6 +98,13 @@ TEST(test_errors)
     assert_error(ERR_INSUFFICIENT_STORAGE, NULL, "full",
                  "{\"error\":\"insufficient_storage\",\"message\":\"full\",\"request_id\":\"r1\"}",
                  "Retry-After: 2\r\n");
+    assert_error(ERR_SANDBOX_BUSY, NULL, "pausing",
+                 "{\"error\":\"sandbox_busy\",\"message\":\"pausing\",\"request_id\":\"r1\"}",
+                 "Retry-After: 2\r\n");
+    assert_error(ERR_SANDBOX_NOT_RUNNING, NULL, "paused",
+                 "{\"error\":\"sandbox_not_running\",\"message\":\"paused\","
+                 "\"request_id\":\"r1\"}",
+                 "");
     /* Bytes of the input that are not UTF-8 still give a body. */
     assert_error(ERR_INVALID_REQUEST, "a\xff", "b\xfe",
                  "{\"error\":\"invalid_request\",\"message\":\"b?\",\"field\":\"a?\","

@@ -95,6 +95,25 @@ TEST(stopped_is_told_from_busy)
                         ERR_SANDBOX_BUSY, "resuming");
 }
 
+/* A sandbox that changes its state is busy, whatever the call. A move looks like a pause. */
+TEST(calls_that_need_a_running_sandbox)
+{
+    for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++) {
+        enum sandbox_state one = (enum sandbox_state)i;
+        error_auto err = NULL;
+        int result = sandbox_state_require_running(one, "; wait", &err);
+        assert_int_equal(result, sandbox_state_runs(one) ? 0 : -1);
+        if (result == 0)
+            continue;
+        bool is_paused = one == SANDBOX_STOPPED || one == SANDBOX_MOVING;
+        assert_int_equal(err->code, is_paused ? ERR_SANDBOX_NOT_RUNNING : ERR_SANDBOX_BUSY);
+        autofree char *message = xasprintf("The sandbox is %s; wait.", sandbox_state_word(one));
+        assert_string_equal(err->message, message);
+    }
+    assert_true(sandbox_state_runs(SANDBOX_READY) && sandbox_state_runs(SANDBOX_CHECKPOINTING));
+    assert_false(sandbox_state_runs(SANDBOX_STOPPING) || sandbox_state_runs(SANDBOX_RESTORING));
+}
+
 /* Check that a file of the sources has a line that begins with the text. */
 static void assert_line(const char *name, const char *begin)
 {

@@ -11,7 +11,6 @@
 
 #define BASE_IMAGE "e2bdev/base" /* the base image of E2B's clients without an explicit base */
 
-static const struct schema_member any_item = {.type = SCHEMA_ANY};
 static const struct schema_member tag_item = {
     .type = SCHEMA_STRING, .min = 1, .max = TEMPLATE_TAG_MAX};
 const struct schema_member e2b_build_schema[] = {
@@ -36,10 +35,16 @@ static const struct schema_member step_members[] = {
     {.name = "gzip", .type = SCHEMA_BOOLEAN},
     {.name = NULL}};
 static const struct schema_member step_item = {.type = SCHEMA_OBJECT, .members = step_members};
+/* The keys of clouds are unknown members, which the service ignores. */
+static const struct schema_member login_members[] = {
+    {.name = "type", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 32},
+    {.name = "username", .type = SCHEMA_STRING, .max = REGISTRY_USER_MAX},
+    {.name = "password", .type = SCHEMA_STRING, .max = REGISTRY_PASSWORD_MAX},
+    {.name = NULL}};
 const struct schema_member e2b_build_start_schema[] = {
     {.name = "fromImage", .type = SCHEMA_STRING, .min = 1, .max = IMAGE_NAME_MAX},
     {.name = "fromTemplate", .type = SCHEMA_STRING, .min = 1, .max = 191},
-    {.name = "fromImageRegistry", .type = SCHEMA_MAP, .item = &any_item},
+    {.name = "fromImageRegistry", .type = SCHEMA_OBJECT, .members = login_members},
     {.name = "steps", .type = SCHEMA_ARRAY, .max = RECIPE_STEPS_MAX, .item = &step_item},
     {.name = "startCmd", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},
     {.name = "readyCmd", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},
@@ -185,22 +190,18 @@ static bool is_their_base(const char *image)
 static int read_login(const json_t *body, struct template_origin *origin, struct error **err)
 {
     const json_t *login = json_object_get(body, "fromImageRegistry");
-    const char *type = json_string_value(json_object_get(login, "type"));
     if (!login)
         return 0;
-    if (!type || !str_equal(type, "registry"))
+    if (!str_equal(json_string_value(json_object_get(login, "type")), "registry"))
         return error_set_field(
             err, ERR_NOT_SERVED, "fromImageRegistry",
             "This deployment supports registries with username and password (type registry) only.");
     origin->image.user = json_string_value(json_object_get(login, "username"));
     origin->image.password = json_string_value(json_object_get(login, "password"));
-    if (origin->image.user && origin->image.password &&
-        strlen(origin->image.user) <= REGISTRY_USER_MAX &&
-        strlen(origin->image.password) <= REGISTRY_PASSWORD_MAX)
-        return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, "fromImageRegistry",
-                           "A registry needs username and password, of at most %d and %d bytes.",
-                           REGISTRY_USER_MAX, REGISTRY_PASSWORD_MAX);
+    return origin->image.user && origin->image.password
+               ? 0
+               : error_set_field(err, ERR_INVALID_REQUEST, "fromImageRegistry",
+                                 "A registry needs username and password.");
 }
 
 int e2b_build_origin(struct api *api, const json_t *body, char **base,

@@ -55,7 +55,7 @@ static int read_name(const struct api *api, const json_t *body, struct name *nam
     autofree char *alone = xstrndup(given, length);
     e2b_lower(alone);
     if (given[length])
-        json_array_append_new(name->tags, json_string(given + length + 1));
+        json_array_insert_new(name->tags, 0, json_string(given + length + 1));
     if (template_name_parse(alone, name->team, name->slug) < 0)
         return refuse_name(err);
     if (*name->team && !str_equal(name->team, team->slug))

@@ -55,8 +55,8 @@ int e2b_read_template_name(struct api *api, char **name, struct error **err);
 int e2b_template_find(struct api *api, const char *name, struct template_view *view, unsigned *at,
                       struct error **err);
 
-/* Change the tags of a body to small letters and check them. field: the field in errors. Errors:
- * ERR_INVALID_REQUEST. */
+/* Change the tags of a body to small letters, check them, and remove repeated ones. field: the
+ * field in errors. Errors: ERR_INVALID_REQUEST. */
 int e2b_read_tags(json_t *tags, const char *field, struct error **err);
 
 /* The text before the name of a secret in a header's value: in E2B's API, and in /v1. */
@@ -70,10 +70,13 @@ json_t *e2b_rename_secrets(const char *text, const char *from, const char *to);
 /* --- lists.c --- */
 
 /* Answer with a page of a list in E2B's form: the parameters limit, nextToken, state, metadata and
- * sandboxID, a bare array, the header X-Next-Token. Errors: those of page_list(); ERR_NOT_SERVED
- * for filters that this deployment does not have. */
+ * sandboxID, a bare array, the header X-Next-Token; a page has 100 rows by default. Errors: those
+ * of page_list(); ERR_NOT_SERVED for filters that this deployment does not have. */
 int e2b_list(struct api *api, const struct page_kind *kind, struct http_request *request,
              struct http_response *response, struct error **err);
+
+/* Add the parameter `limit` to a request without it. Errors: ERR_INVALID_REQUEST. */
+int e2b_default_limit(struct http_request *request, unsigned limit, struct error **err);
 
 /* Translate E2B's parameters of a list into those of /v1. api is used only for sandboxID. Errors:
  * ERR_INVALID_REQUEST, and those of the database for sandboxID. */
@@ -113,6 +116,9 @@ int e2b_snapshots_tags(struct api *api, const char *name, json_t *tags, struct e
 /* Return the answer of a create, a connect and a resume, with the tokens of the sandbox. */
 int e2b_sandbox_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
                         struct error **err);
+/* Return whether E2B's state `running` includes a state. In E2B's API a sandbox that is pausing is
+ * `paused`. */
+bool e2b_is_running(enum sandbox_state state);
 /* Return a sandbox as a row of a list. */
 json_t *e2b_listed_to_json(const struct sandbox *sandbox);
 /* Return the answer of a GET. Only keys that may write get the token. */

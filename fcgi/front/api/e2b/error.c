@@ -10,7 +10,7 @@
 
 /* Errors whose status of /v1 E2B's clients would misunderstand. They do not know 422. They expect
  * 429 for a limit of the team, 503 for "retry later" and 404 for a missing object. A pause answers
- * 409 only for a sandbox that is already paused. */
+ * 409 only for a sandbox that is already paused. A resume of a running sandbox answers 409. */
 static const struct {
     const char *error;
     int status;
@@ -21,7 +21,7 @@ static const struct {
     {"unsupported_media_type", 400}, {"insufficient_storage", 503},
     {"memory_not_kept", 503},        {"stopped_quota_exceeded", 429},
     {"volume_quota_exceeded", 400},  {"checkpoint_quota_exceeded", 429},
-    {"build_quota_exceeded", 429},
+    {"build_quota_exceeded", 429},   {"precondition_failed", 409},
 };
 
 /* Return E2B's code for an error, or the code of /v1. */

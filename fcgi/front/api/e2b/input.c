@@ -10,21 +10,30 @@
 #include "base/str.h"
 #include "sandbox/metadata.h"
 #include "secret/secret.h"
+#include "volume/volume_mount.h"
 
 #define PROXY_ADDRESS_MAX 300
 #define PROXY_SECRET      "e2b-proxy-"
 #define PROXY_HASH_BYTES  crypto_generichash_BYTES_MIN
 _Static_assert(sizeof PROXY_SECRET + 2 * PROXY_HASH_BYTES <= SECRET_NAME_MAX + 1, "a name fits");
 
-static const struct schema_member any_item = {.type = SCHEMA_ANY};
-static const struct schema_member text_item = {.type = SCHEMA_STRING, .max = 65536};
+#define TIMEOUT_MAX_S 31536000 /* the plan's limit is checked with the sandbox */
+#define ENV_MAX       65536    /* bytes */
+
+static const struct schema_member metadata_item = {
+    .type = SCHEMA_STRING, .characters = true, .max = METADATA_VALUE_MAX};
+static const struct schema_member env_item = {.type = SCHEMA_STRING, .max = ENV_MAX};
 static const struct schema_member port_item = {.type = SCHEMA_INTEGER, .min = 1, .max = 65535};
 
 static const struct schema_member resume_members[] = {{.name = "enabled", .type = SCHEMA_BOOLEAN},
                                                       {.name = NULL}};
 static const struct schema_member mount_members[] = {
-    {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 63},
-    {.name = "path", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 4096},
+    {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = VOLUME_NAME_MAX},
+    {.name = "path",
+     .type = SCHEMA_STRING,
+     .required = true,
+     .min = 1,
+     .max = VOLUME_MOUNT_PATH_MAX},
     {.name = NULL}};
 static const struct schema_member mount_item = {.type = SCHEMA_OBJECT, .members = mount_members};
 
@@ -41,6 +50,18 @@ static const struct schema_member proxy_members[] = {
      .check = secret_check_value},
     {.name = NULL}};
 
+/* The rules of one host. A value is shorter when it is stored: see E2B_SECRET_OURS. */
+static const struct schema_member header_item = {
+    .type = SCHEMA_STRING, .min = 1, .max = EGRESS_HEADER_MAX};
+static const struct schema_member transform_members[] = {
+    {.name = "headers", .type = SCHEMA_MAP, .max = EGRESS_HEADERS_MAX, .item = &header_item},
+    {.name = NULL}};
+static const struct schema_member rule_members[] = {
+    {.name = "transform", .type = SCHEMA_OBJECT, .members = transform_members}, {.name = NULL}};
+static const struct schema_member rule_item = {.type = SCHEMA_OBJECT, .members = rule_members};
+static const struct schema_member rules_item = {
+    .type = SCHEMA_ARRAY, .max = EGRESS_RULES_MAX, .item = &rule_item};
+
 #define POLICY_MEMBERS                                                                           \
     {.name = "allowOut",                                                                         \
      .type = SCHEMA_ARRAY,                                                                       \
@@ -50,7 +71,7 @@ static const struct schema_member proxy_members[] = {
          .type = SCHEMA_ARRAY,                                                                   \
          .max = NETWORK_ENTRIES_MAX,                                                             \
          .item = &network_entry_item},                                                           \
-        {.name = "rules", .type = SCHEMA_MAP, .item = &any_item},                                \
+        {.name = "rules", .type = SCHEMA_MAP, .max = EGRESS_RULES_MAX, .item = &rules_item},     \
     {                                                                                            \
         .name = "egressProxy", .type = SCHEMA_OBJECT, .nullable = true, .members = proxy_members \
     }
@@ -67,16 +88,16 @@ const struct schema_member e2b_network_schema[] = {
 
 const struct schema_member e2b_create_schema[] = {
     {.name = "templateID", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 191},
-    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 0, .max = 31536000},
-    {.name = "metadata", .type = SCHEMA_MAP, .max = METADATA_KEYS_MAX, .item = &text_item},
-    {.name = "envVars", .type = SCHEMA_MAP, .item = &text_item},
+    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 1, .max = TIMEOUT_MAX_S},
+    {.name = "metadata", .type = SCHEMA_MAP, .max = METADATA_KEYS_MAX, .item = &metadata_item},
+    {.name = "envVars", .type = SCHEMA_MAP, .item = &env_item},
     {.name = "autoPause", .type = SCHEMA_BOOLEAN},
     {.name = "autoPauseMemory", .type = SCHEMA_BOOLEAN},
     {.name = "autoResume", .type = SCHEMA_OBJECT, .members = resume_members},
     {.name = "secure", .type = SCHEMA_BOOLEAN},
     {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN},
     {.name = "network", .type = SCHEMA_OBJECT, .members = network_members},
-    {.name = "volumeMounts", .type = SCHEMA_ARRAY, .max = 32, .item = &mount_item},
+    {.name = "volumeMounts", .type = SCHEMA_ARRAY, .max = VOLUME_MOUNTS_MAX, .item = &mount_item},
     {.name = "mcp", .type = SCHEMA_ANY},
     {.name = "iam", .type = SCHEMA_ANY},
     {.name = NULL}};
@@ -169,40 +190,31 @@ static json_t *header_value(const char *text)
 }
 
 /* Translate the rules of one host. Each has a transform with headers. */
-static int add_rules_of(const char *host, const json_t *list, json_t *rules, struct error **err)
+static void add_rules_of(const char *host, const json_t *list, json_t *rules)
 {
     size_t index;
     json_t *rule, *value;
     const char *name;
-    autofree char *field = schema_pointer("/rules", host);
     json_array_foreach ((json_t *)list, index, rule) {
         json_t *theirs = json_object_get(json_object_get(rule, "transform"), "headers");
         json_auto_t *headers = json_object(), *ours = json_pack("{s:s}", "host", host);
-        json_object_foreach (theirs, name, value) {
-            if (!json_is_string(value))
-                return error_set_field(err, ERR_INVALID_REQUEST, field,
-                                       "The value of a header must be a string.");
+        json_object_foreach (theirs, name, value)
             json_object_set_new(headers, name, header_value(json_string_value(value)));
-        }
         if (json_object_size(headers))
             json_object_set(ours, "headers", headers);
         json_array_append(rules, ours);
     }
-    return 0;
 }
 
-static int add_rules(const json_t *policy, json_t *out, struct error **err)
+static void add_rules(const json_t *policy, json_t *out)
 {
     json_auto_t *rules = json_array();
     const char *host;
     json_t *list;
-    json_object_foreach (json_object_get(policy, "rules"), host, list) {
-        if (add_rules_of(host, list, rules, err) < 0)
-            return -1;
-    }
+    json_object_foreach (json_object_get(policy, "rules"), host, list)
+        add_rules_of(host, list, rules);
     if (json_array_size(rules))
         json_object_set(out, "rules", rules);
-    return 0;
 }
 
 /* Name the secret that keeps a password of a proxy. Policies are not sealed, so the password cannot
@@ -274,8 +286,9 @@ static int add_proxy(const json_t *policy, json_t *out, struct proxy_password *p
 static int add_policy(const json_t *policy, json_t *out, struct proxy_password *password,
                       struct error **err)
 {
-    if (add_proxy(policy, out, password, err) < 0 || add_rules(policy, out, err) < 0)
+    if (add_proxy(policy, out, password, err) < 0)
         return -1;
+    add_rules(policy, out);
     if (is_given(policy, "allowOut"))
         json_object_set_new(out, "allow_out", allowed(policy));
     if (is_given(policy, "denyOut"))

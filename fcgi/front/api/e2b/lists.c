@@ -10,7 +10,8 @@
 #include "base/str.h"
 #include "base/ulid.h"
 
-#define NO_SANDBOX "sbx_00000000000000000000000000" /* the id of no sandbox */
+#define LIMIT_DEFAULT 100
+#define NO_SANDBOX    "sbx_00000000000000000000000000" /* the id of no sandbox */
 
 int e2b_add_parameter(struct http_request *request, char *name, char *value, struct error **err)
 {
@@ -65,15 +66,30 @@ static int add_metadata(struct http_request *request, const char *value, struct 
     return 0;
 }
 
+/* Add the states of /v1 that are one state at E2B. */
+static int add_state(struct http_request *request, bool running, struct error **err)
+{
+    for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++) {
+        enum sandbox_state state = (enum sandbox_state)i;
+        bool is_a_filter = sandbox_state_is_shown(state) && sandbox_state_told(state) == state;
+        if (is_a_filter && e2b_is_running(state) == running &&
+            e2b_add_parameter(request, xstrdup("query[state][]"),
+                              xstrdup(sandbox_state_name(state)), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int add_states(struct http_request *request, const char *value, struct error **err)
 {
     autofree char *copy = xstrdup(value);
     char *rest = copy;
     for (char *state; (state = strsep(&rest, ","));) {
-        if (!str_equal(state, "running") && !str_equal(state, "paused"))
+        bool running = str_equal(state, "running");
+        if (!running && !str_equal(state, "paused"))
             return error_set_field(err, ERR_INVALID_REQUEST, "state",
                                    "A state must be running or paused.");
-        if (e2b_add_parameter(request, xstrdup("query[state][]"), xstrdup(state), err) < 0)
+        if (add_state(request, running, err) < 0)
             return -1;
     }
     return 0;
@@ -162,10 +178,18 @@ static void answer_page(struct http_response *response, const char *member)
     response->json = rows;
 }
 
+int e2b_default_limit(struct http_request *request, unsigned limit, struct error **err)
+{
+    return http_query(request, "limit")
+               ? 0
+               : e2b_add_parameter(request, xstrdup("limit"), xasprintf("%u", limit), err);
+}
+
 int e2b_list(struct api *api, const struct page_kind *kind, struct http_request *request,
              struct http_response *response, struct error **err)
 {
-    if (e2b_list_query(api, request, err) < 0 || page_list(api, kind, request, response, err) < 0)
+    if (e2b_default_limit(request, LIMIT_DEFAULT, err) < 0 ||
+        e2b_list_query(api, request, err) < 0 || page_list(api, kind, request, response, err) < 0)
         return -1;
     answer_page(response, kind->member);
     return 0;

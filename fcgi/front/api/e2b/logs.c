@@ -186,8 +186,8 @@ static int read_direction(const struct http_request *request, struct lines *line
     uint64_t cursor_ms = 0;
     if (read_number(request, "cursor", INT64_MAX, &cursor_ms, err) < 0)
         return -1;
-    lines->query.newest_first = str_equal(direction, "backward");
-    if (direction && !lines->query.newest_first && !str_equal(direction, "forward"))
+    lines->query.newest_first = !direction || str_equal(direction, "backward");
+    if (!lines->query.newest_first && !str_equal(direction, "forward"))
         return error_set_field(err, ERR_INVALID_REQUEST, "direction",
                                "direction must be forward or backward.");
     if (lines->query.newest_first)

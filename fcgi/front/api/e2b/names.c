@@ -68,11 +68,19 @@ int e2b_template_find(struct api *api, const char *name, struct template_view *v
                : template_view_find(api, meant, view, at, err);
 }
 
+/* Return whether one of the first tags is this one. */
+static bool has_before(const json_t *tags, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_equal(json_string_value(json_array_get(tags, i)), name))
+            return true;
+    return false;
+}
+
 int e2b_read_tags(json_t *tags, const char *field, struct error **err)
 {
-    size_t at;
-    json_t *tag;
-    json_array_foreach (tags, at, tag) {
+    for (size_t at = 0; at < json_array_size(tags);) {
+        json_t *tag = json_array_get(tags, at);
         autofree char *name = xstrdup(json_string_value(tag));
         e2b_lower(name);
         if (!template_tag_is_valid(name))
@@ -80,7 +88,12 @@ int e2b_read_tags(json_t *tags, const char *field, struct error **err)
                                    "A tag is 1 to %d letters, digits, dots, underscores and "
                                    "hyphens, beginning with a letter or a digit.",
                                    TEMPLATE_TAG_MAX);
-        json_string_set(tag, name);
+        if (has_before(tags, at, name))
+            json_array_remove(tags, at);
+        else {
+            json_string_set(tag, name);
+            at++;
+        }
     }
     return 0;
 }

@@ -83,12 +83,14 @@ static int add_running(struct api *api, struct http_response *response, struct e
     return 0;
 }
 
-/* The list call of old clients: it has only running sandboxes. */
+/* The list call of old clients: it has only running sandboxes. These clients read one page. */
 int e2b_sandboxes_list(void *context, struct http_request *request, struct http_response *response,
                        struct error **err)
 {
     if (!http_query(request, "state") &&
         e2b_add_parameter(request, xstrdup("state"), xstrdup("running"), err) < 0)
+        return -1;
+    if (e2b_default_limit(request, PAGE_LIMIT_MAX, err) < 0)
         return -1;
     return e2b_sandboxes_list_v2(context, request, response, err);
 }
@@ -139,17 +141,16 @@ int e2b_sandboxes_pause(void *context, struct http_request *request, struct http
     return done(response);
 }
 
-int e2b_sandboxes_connect(void *context, struct http_request *request,
-                          struct http_response *response, struct error **err)
+static int connect_sandbox(struct api *api, const struct http_request *request, unsigned default_s,
+                           struct http_response *response, struct error **err)
 {
-    struct api *api = context;
     const struct sandbox *found = &api->access.sandbox;
-    bool was_running = found->state == SANDBOX_READY || found->state == SANDBOX_CHECKPOINTING;
+    bool was_running = sandbox_state_runs(found->state);
     json_int_t timeout_s = json_integer_value(json_object_get(request->json, "timeout"));
     sandbox_auto sandbox = {0};
     json_t *json;
     const struct sandbox_resume how = {
-        .timeout_s = timeout_s ? (uint64_t)timeout_s : TIMEOUT_S,
+        .timeout_s = timeout_s ? (uint64_t)timeout_s : default_s,
         .extend_only = true,
         .without_memory = is_without_memory(request),
         .no_copying = api->hand_on_to != NULL,
@@ -160,14 +161,20 @@ int e2b_sandboxes_connect(void *context, struct http_request *request,
     return http_response_json(response, was_running ? 200 : 201, json);
 }
 
+int e2b_sandboxes_connect(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    return connect_sandbox(context, request, TIMEOUT_S, response, err);
+}
+
 /* The resume call of old clients: it accepts only a paused sandbox. */
 int e2b_sandboxes_resume(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
     struct api *api = context;
-    if (api->access.sandbox.state == SANDBOX_READY)
-        return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is running already.");
-    return e2b_sandboxes_connect(api, request, response, err);
+    if (sandbox_state_runs(api->access.sandbox.state))
+        return error_set(err, ERR_PRECONDITION_FAILED, "The sandbox is running already.");
+    return connect_sandbox(api, request, TIMEOUT_OLD_S, response, err);
 }
 
 /* Return one result of a fork in E2B's form. */
@@ -209,7 +216,7 @@ static int fork_sandbox(struct api *api, const json_t *given, unsigned timeout_s
     json_auto_t *list = json_array();
     forks_auto forks = {0};
     if (!sandbox_state_is_live(api->access.sandbox.state))
-        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused.");
+        return sandbox_state_require_running(api->access.sandbox.state, "", err);
     if (!json_object_get(body, "timeout"))
         json_object_set_new(body, "timeout", json_integer(timeout_s));
     if (check_fork_count(api, body, err) < 0 || forks_make(api, body, &forks, err) < 0)
@@ -235,11 +242,12 @@ int e2b_sandboxes_fork_v2(void *context, struct http_request *request,
     return fork_sandbox(context, request->json, TIMEOUT_S, response, err);
 }
 
-static int require_running(const struct sandbox *sandbox, struct error **err)
+/* Refuse a change of the deadline. E2B's clients expect 404 for a paused sandbox. */
+static int require_deadline(const struct sandbox *sandbox, struct error **err)
 {
-    if (sandbox_state_is_live(sandbox->state))
+    if (sandbox_state_require_running(sandbox->state, "", err) == 0)
         return 0;
-    return error_set(err, ERR_NOT_FOUND, "The sandbox is not running.");
+    return (*err)->code == ERR_SANDBOX_NOT_RUNNING ? error_recode(err, ERR_NOT_FOUND) : -1;
 }
 
 /* End the sandbox as its deadline would: a time-out of 0. */
@@ -263,27 +271,27 @@ int e2b_sandboxes_timeout(void *context, struct http_request *request,
         .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout")),
     };
     sandbox_auto updated = {0};
-    if (sandbox->state == SANDBOX_STOPPING)
-        return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is being paused.");
-    if (require_running(sandbox, err) < 0 ||
+    if (require_deadline(sandbox, err) < 0 ||
         (update.timeout_s ? sandbox_update(&api->worker, sandbox->id, &update, &updated, err)
                           : end_now(api, request, err)) < 0)
         return -1;
     return done(response);
 }
 
-/* Extend the deadline. Like a connect to a running sandbox, it never shortens it. */
+/* Extend the deadline. Like a connect to a running sandbox, it never shortens it. A shorter
+ * duration than the default counts as the default. */
 int e2b_sandboxes_refresh(void *context, struct http_request *request,
                           struct http_response *response, struct error **err)
 {
     struct api *api = context;
     const struct sandbox *found = &api->access.sandbox;
+    json_int_t duration_s = json_integer_value(json_object_get(request->json, "duration"));
     const struct sandbox_resume how = {
-        .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "duration")),
+        .timeout_s = duration_s > TIMEOUT_OLD_S ? (uint64_t)duration_s : TIMEOUT_OLD_S,
         .extend_only = true,
     };
     sandbox_auto sandbox = {0};
-    if (require_running(found, err) < 0 ||
+    if (require_deadline(found, err) < 0 ||
         sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0)
         return -1;
     return done(response);
@@ -387,6 +395,19 @@ int e2b_metrics_list(void *context, struct http_request *request, struct http_re
     return http_response_json(response, 200, json_pack("{s:O}", "sandboxes", all));
 }
 
+/* Read the two times, which may be missing. */
+static int read_span(const struct http_request *request, int64_t *from_ms, int64_t *to_ms,
+                     struct error **err)
+{
+    bool has_both = http_query(request, "start") && http_query(request, "end");
+    if (e2b_read_second(request, "start", from_ms, err) < 0 ||
+        e2b_read_second(request, "end", to_ms, err) < 0)
+        return -1;
+    return has_both && *from_ms > *to_ms
+               ? error_set_field(err, ERR_INVALID_REQUEST, "start", "start must not be after end.")
+               : 0;
+}
+
 int e2b_sandboxes_metrics(void *context, struct http_request *request,
                           struct http_response *response, struct error **err)
 {
@@ -395,8 +416,7 @@ int e2b_sandboxes_metrics(void *context, struct http_request *request,
     autofree struct sample_point *points = NULL;
     size_t count = 0;
     int64_t from_ms = sandbox->created_at_ms, to_ms = clock_now_ms(), step_ms;
-    if (e2b_read_second(request, "start", &from_ms, err) < 0 ||
-        e2b_read_second(request, "end", &to_ms, err) < 0 ||
+    if (read_span(request, &from_ms, &to_ms, err) < 0 ||
         sample_want(api->worker.db, sandbox->id, err) < 0 ||
         sample_read(api->worker.db, sandbox->id, from_ms, to_ms, &points, &count, &step_ms, err) <
             0)

@@ -16,7 +16,8 @@
 #define METADATA_VALUE_MAX 1024
 #define HOSTS_MEMBER       "hosts"
 
-static const struct schema_member text_item = {.type = SCHEMA_STRING, .max = METADATA_VALUE_MAX};
+static const struct schema_member text_item = {
+    .type = SCHEMA_STRING, .characters = true, .max = METADATA_VALUE_MAX};
 
 #define VALUE_MEMBERS                                                                         \
     {.name = "value",                                                                         \

@@ -93,17 +93,20 @@ int e2b_tags_assign(void *context, struct http_request *request, struct http_res
         response, 201, json_pack("{s:o, s:O}", "buildID", e2b_build_id(version->id), "tags", tags));
 }
 
-/* Turn "not found" for the unassigned tag `default` into an invalid request: a template always has
- * this tag. */
-static int refuse_default(const struct names *names, struct error **err)
+/* Remove a tag. For E2B's clients it is no error if the tag is not assigned, but a template always
+ * has the tag `default`. */
+static int remove_tag(struct api *api, const char *template_id, const char *tag, struct error **err)
 {
-    bool is_default = names->count == 1 && str_equal(names->list[0], TEMPLATE_TAG_DEFAULT);
-    if (!is_default || (*err)->code != ERR_NOT_FOUND)
-        return -1;
-    error_clear(err);
-    return error_set_field(
-        err, ERR_INVALID_REQUEST, "tags",
-        "The tag default cannot be removed, because it always means the newest build.");
+    error_auto missing = NULL;
+    if (template_tags_remove(api->worker.db, template_id, &tag, 1, &missing) == 0)
+        return 0;
+    if (missing->code != ERR_NOT_FOUND)
+        return error_move(err, &missing);
+    return !str_equal(tag, TEMPLATE_TAG_DEFAULT)
+               ? 0
+               : error_set_field(err, ERR_INVALID_REQUEST, "tags",
+                                 "The tag default cannot be removed, because it always means the "
+                                 "newest build.");
 }
 
 int e2b_tags_remove(void *context, struct http_request *request, struct http_response *response,
@@ -118,9 +121,9 @@ int e2b_tags_remove(void *context, struct http_request *request, struct http_res
         template_view_check_owner(api, &view.versions[at], err) < 0)
         return -1;
     struct names names = read_names(request->json);
-    if (template_tags_remove(api->worker.db, view.versions[at].template_id, names.list, names.count,
-                             err) < 0)
-        return refuse_default(&names, err);
+    for (unsigned i = 0; i < names.count; i++)
+        if (remove_tag(api, view.versions[at].template_id, names.list[i], err) < 0)
+            return -1;
     response->status = 204;
     return 0;
 }

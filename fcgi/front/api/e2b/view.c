@@ -20,9 +20,14 @@ static json_t *stored(const char *text)
     return json ? json : json_object();
 }
 
+bool e2b_is_running(enum sandbox_state state)
+{
+    return sandbox_state_is_live(state) && state != SANDBOX_STOPPING;
+}
+
 static const char *state_of(const struct sandbox *sandbox)
 {
-    return sandbox_state_is_live(sandbox->state) ? "running" : "paused";
+    return e2b_is_running(sandbox->state) ? "running" : "paused";
 }
 
 /* Return the deadline, or for a paused sandbox the time of its pause. */
