@@ -12,6 +12,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -630,6 +631,9 @@ def test_a_port_is_forwarded_and_opened(cli, sandbox):
             for _ in range(2):
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/index.html") as answer:
                     assert answer.read() == b"served\n"
+            page = urllib.request.Request(f"http://127.0.0.1:{port}/index.html", headers={"Host": f"a.example:{port}"})
+            with pytest.raises(urllib.error.HTTPError, match="403"):  # of a web page whose name leads here
+                urllib.request.urlopen(page)
         finally:
             forwarding.terminate()
     url = cli.say("open", "work", "3000").strip()

@@ -155,3 +155,28 @@ TEST(test_the_head_of_a_forwarded_request)
     assert_non_null(strstr(buffer_string(&out), "Connection: upgrade\r\n"));
     assert_int_equal(forward_head(&forward, "nothing", 7, &out), -1);
 }
+
+static bool is_for(const char *host)
+{
+    char head[256];
+    int size = snprintf(head, sizeof head, "GET / HTTP/1.1\r\nA: b\r\nhost:%s\r\n\r\n", host);
+    return forward_is_for_local(head, (size_t)size);
+}
+
+TEST(test_a_forwarded_request_names_this_machine)
+{
+    static const char *const own[] = {" localhost:8000", "LocalHost",       "  a.localhost:1",
+                                      " 127.0.0.1",      " 192.0.2.1:8000", " [::1]:8000"};
+    static const char *const others[] = {
+        " a.example:8000", " localhost.example", " notlocalhost", " 127.0.0.1.example:8000", "",
+        " :8000"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!is_for(own[i]))
+            fail_msg("refused: %s", own[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (is_for(others[i]))
+            fail_msg("taken: %s", others[i]);
+    assert_true(forward_is_for_local("GET / HTTP/1.0\r\n\r\n", 18));
+    const char both[] = "GET / HTTP/1.1\r\nHost: localhost\r\nHost: a.example\r\n\r\n";
+    assert_false(forward_is_for_local(both, strlen(both)));
+}
