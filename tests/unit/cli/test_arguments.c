@@ -2,7 +2,9 @@
 #include "unit/unit.h"
 
 #include "base/duration.h"
+#include "base/json_read.h"
 #include "base/mem.h"
+#include "cli/api.h"
 #include "cli/arguments.h"
 #include "cli/envelopes.h"
 #include "cli/forward.h"
@@ -179,4 +181,21 @@ TEST(test_a_forwarded_request_names_this_machine)
     assert_true(forward_is_for_local("GET / HTTP/1.0\r\n\r\n", 18));
     const char both[] = "GET / HTTP/1.1\r\nHost: localhost\r\nHost: a.example\r\n\r\n";
     assert_false(forward_is_for_local(both, strlen(both)));
+}
+
+/* Root in a sandbox writes the answers of its data plane. */
+TEST(test_an_error_of_too_many_values_is_not_read)
+{
+    error_auto err = NULL;
+    struct exchange exchange = {.url = "https://a.example/files", .status = 400};
+    buffer_init(&exchange.answer, 1 << 20);
+    buffer_append_string(&exchange.answer, "{\"message\":\"told\",\"values\":[0");
+    for (int i = 0; i < JSON_VALUES_MAX; i++)
+        buffer_append_string(&exchange.answer, ",0");
+    buffer_append_string(&exchange.answer, "]}");
+    assert_fails_saying(api_error(&exchange, &err), ERR_INTERNAL, "answered with status 400");
+    buffer_clear(&exchange.answer);
+    buffer_append_string(&exchange.answer, "{\"message\":\"told\"}");
+    assert_fails_saying(api_error(&exchange, &err), ERR_INTERNAL, "told");
+    exchange_free(&exchange);
 }
