@@ -19,15 +19,20 @@
 #define WRITE_OUT_MS 700
 #define REBOOT_MS    5000
 
-/* Find the real state after the runtime refused to stop the sandbox. */
+/* Find the real state after the runtime refused to stop the sandbox. The words of the refusal do
+ * not tell it, not even that there is no such instance: a failed dump comes with lines of CRIU's
+ * log, and the guest chooses the paths in them. */
 static int settle_refused_pause(struct work *work, struct error **failure, struct error **err)
 {
     enum runtime_status status;
+    bool missing = (*failure)->code == ERR_NOT_FOUND;
     if (work->runtime->ops->inspect(work->runtime, work->sandbox.instance_name, &status, err) < 0)
         return -1;
     bool runs = status == RUNTIME_RUNNING || status == RUNTIME_FROZEN || status == RUNTIME_OTHER;
     if (!runs)
-        return work_finish(work, SANDBOX_EVENT_PAUSED, NULL, err);
+        return work_finish(work, SANDBOX_EVENT_PAUSED, missing ? *failure : NULL, err);
+    if (missing)
+        error_recode(failure, ERR_RUNTIME_REFUSED);
     if (work_finish(work, SANDBOX_EVENT_PAUSE_FAILED, *failure, err) < 0)
         return -1;
     work_greet_agent(work);
@@ -161,8 +166,6 @@ int work_run_pause(struct work *work, struct error **err)
     }
     if (failure->code == ERR_LEASE_LOST || !work->runtime)
         return error_move(err, &failure);
-    if (failure->code == ERR_NOT_FOUND)
-        return work_finish(work, SANDBOX_EVENT_PAUSED, failure, err);
     return settle_refused_pause(work, &failure, err);
 }
 

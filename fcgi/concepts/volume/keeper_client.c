@@ -57,7 +57,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *context)
     autofree char *line = xstrndup(data, size * count);
     take_value(line, size * count, KEEPER_MODE_HEADER ":", exchange->mode);
     take_value(line, size * count, KEEPER_MODIFIED_AT_HEADER ":", exchange->modified_at);
-    return size * count;
+    return http_link_check_header(data, size, count, exchange->curl);
 }
 
 /* Called before the first byte of a download, or after an empty one. */

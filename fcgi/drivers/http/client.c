@@ -12,9 +12,8 @@
 #define HEADERS_MAX        65536 /* bytes of all header lines of an answer, 1xx included */
 
 /* libcurl keeps header lines in memory as they come, and an answer may never end them. */
-static size_t bound_headers(char *data, size_t size, size_t count, void *context)
+size_t http_client_bound_headers(char *data, size_t size, size_t count, void *curl)
 {
-    CURL *curl = context;
     long all = 0;
     (void)data;
     curl_easy_getinfo(curl, CURLINFO_HEADER_SIZE, &all);
@@ -34,7 +33,7 @@ CURL *http_client_handle(CURL **kept)
     curl_easy_setopt(*kept, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(*kept, CURLOPT_PROXY, "");
     curl_easy_setopt(*kept, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
-    curl_easy_setopt(*kept, CURLOPT_HEADERFUNCTION, bound_headers);
+    curl_easy_setopt(*kept, CURLOPT_HEADERFUNCTION, http_client_bound_headers);
     curl_easy_setopt(*kept, CURLOPT_HEADERDATA, *kept);
     return *kept;
 }

@@ -11,6 +11,10 @@
  * the end cleans *kept up. Aborts if libcurl gives no handle. */
 CURL *http_client_handle(CURL **kept);
 
+/* For CURLOPT_HEADERFUNCTION, with the handle in CURLOPT_HEADERDATA, where both are from the start:
+ * the transfer fails when the header lines of its answer have more than 64 KiB. */
+size_t http_client_bound_headers(char *data, size_t size, size_t count, void *curl);
+
 /* For CURLOPT_WRITEFUNCTION, with a struct buffer in CURLOPT_WRITEDATA: collects the body. The
  * transfer fails when it goes past the maximum of the buffer. */
 size_t http_client_collect(char *data, size_t size, size_t count, void *buffer);

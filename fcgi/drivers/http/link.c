@@ -8,11 +8,15 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/str.h"
+#include "http/client.h"
 
 #define SCHEME "https://"
 /* By this header the relay reports to nginx that it did not reach its target. It does not pass on
  * such a header. */
 #define UNREACHED_HEADER "X-Accel-Redirect"
+#define PROTOCOL         "HTTP/"
+#define VERSION          PROTOCOL "1.1 " /* nginx writes no other */
+#define STATUS_DIGITS    3
 
 struct http_link {
     char *origin;                  /* of the host by its name, which its certificate must have */
@@ -62,6 +66,33 @@ void http_link_free(struct http_link *link)
     free(link);
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Return whether nginx, too, takes a line for the status line of a last answer. It takes fewer
+ * lines than libcurl. */
+static bool is_last_status(const char *line, size_t size)
+{
+    const size_t begin = strlen(VERSION), end = begin + STATUS_DIGITS;
+    if (size < end + 1 || memcmp(line, VERSION, begin) != 0 || line[begin] < '2' ||
+        line[begin] > '5' || !is_digit(line[begin + 1]) || !is_digit(line[begin + 2]) ||
+        line[size - 1] != '\n')
+        return false;
+    size -= line[size - 2] == '\r' ? 2 : 1;
+    return size == end || (line[end] == ' ' && !memchr(line + end, '\r', size - end));
+}
+
+size_t http_link_check_header(char *data, size_t size, size_t count, void *curl)
+{
+    size_t length = strlen(PROTOCOL);
+    bool is_status = size * count >= length && !memcmp(data, PROTOCOL, length);
+    return is_status && !is_last_status(data, size * count)
+               ? 0
+               : http_client_bound_headers(data, size, count, curl);
+}
+
 /* The deployment's own authority counts and no other. */
 static void set_credentials(const struct http_link *link, CURL *curl)
 {
@@ -85,6 +116,7 @@ void http_link_set(const struct http_link *link, CURL *curl, const char *target,
     *headers = curl_slist_append(*headers, header);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_CONNECT_TO, link->connect_to);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, http_link_check_header);
     set_credentials(link, curl);
 }
 

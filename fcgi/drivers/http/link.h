@@ -40,6 +40,15 @@ void http_link_free(struct http_link *link); /* NULL is allowed */
 void http_link_set(const struct http_link *link, CURL *curl, const char *target, const char *path,
                    struct curl_slist **headers);
 
+/* For CURLOPT_HEADERFUNCTION, with the handle in CURLOPT_HEADERDATA; http_link_set() sets it for a
+ * link that is not NULL. The transfer fails, and its connection ends, unless each status line is
+ * one that nginx writes for a last answer.
+ *
+ * A relay keeps its connection to us for the targets of all tenants. nginx passes on the bytes
+ * after a status below 200 as they are, and so all bytes that it cannot read as HTTP. A target
+ * could therefore write the answer of the next target. http_client_bound_headers() holds too. */
+size_t http_link_check_header(char *data, size_t size, size_t count, void *curl);
+
 /* Return the status of the target's answer; 0 when the relay answered in its place, because it does
  * not reach it. After a transfer that succeeded. */
 long http_link_status(const struct http_link *link, CURL *curl);

@@ -81,14 +81,15 @@ void entry_set_name(json_t *entry, const char *key, const char *name)
     json_object_set_new(entry, key_b64, json_string(base64));
 }
 
-void entry_set_target(json_t *entry, int directory, const char *name, const struct stat *status)
+size_t entry_set_target(json_t *entry, int directory, const char *name, const struct stat *status)
 {
     char target[PATH_MAX];
     if (!S_ISLNK(status->st_mode))
-        return;
+        return 0;
     ssize_t size = readlinkat(directory, name, target, sizeof target - 1);
     if (size < 0)
-        return;
+        return 0;
     target[size] = '\0';
     entry_set_name(entry, "target", target);
+    return (size_t)size;
 }

@@ -14,5 +14,6 @@ json_t *entry_json(const struct stat *status);
 void entry_set_name(json_t *entry, const char *key, const char *name);
 
 /* Do the same for the target of a link, and nothing for other entries. The name is below directory.
- * With the O_PATH descriptor of a link, the name "" means this link. */
-void entry_set_target(json_t *entry, int directory, const char *name, const struct stat *status);
+ * With the O_PATH descriptor of a link, the name "" means this link. Returns the bytes of the
+ * target. */
+size_t entry_set_target(json_t *entry, int directory, const char *name, const struct stat *status);

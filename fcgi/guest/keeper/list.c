@@ -14,10 +14,13 @@
 
 #define LIMIT_MAX 1000
 
+/* Most bytes of the names and targets of one answer. As JSON they can be six times as long. All
+ * volumes of a host share the memory of this process. */
+#define BYTES_MAX (1024 * 1024)
+
 /* Most entries of a tree in one answer. */
 #define TREE_DEPTH_MAX   64
 #define TREE_ENTRIES_MAX 5000
-#define TREE_BYTES_MAX   (1024 * 1024) /* of its paths */
 
 /* Our own, between two steps of a change or after one: not for clients. */
 static bool is_hidden(const char *name)
@@ -26,59 +29,53 @@ static bool is_hidden(const char *name)
            str_starts_with(name, KEEPER_NAME_REMOVED);
 }
 
+/* shown: as it is called in the list. *bytes grows by its name and its target. NULL: it is gone
+ * meanwhile. */
+static json_t *new_entry(int directory, const char *name, const char *shown, struct stat *status,
+                         size_t *bytes)
+{
+    if (fstatat(directory, name, status, AT_SYMLINK_NOFOLLOW) < 0)
+        return NULL;
+    json_t *entry = entry_json(status);
+    entry_set_name(entry, "name", shown);
+    *bytes += strlen(shown) + entry_set_target(entry, directory, name, status);
+    return entry;
+}
+
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(json_string_value(json_object_get(*(json_t *const *)a, "name")),
+                  json_string_value(json_object_get(*(json_t *const *)b, "name")));
 }
 
-static void free_names(char **names, size_t count)
+/* Read up to limit entries from the present position of the directory, and fewer if they are long.
+ * *next: the position after them, 0 at the end. Positions are those of the file system, and stay
+ * valid while entries are created and deleted. So the pages of a large directory never need the
+ * whole list in memory. */
+static json_t *read_page(DIR *directory, size_t limit, uint64_t *next)
 {
-    for (size_t i = 0; i < count; i++)
-        free(names[i]);
-    free(names);
-}
-
-/* Read up to limit names from the present position of the directory. *next: the position after
- * them, 0 at the end. Positions are those of the file system, and stay valid while entries are
- * created and deleted. So the pages of a large directory never need the whole list in memory. */
-static char **read_names(DIR *directory, size_t limit, size_t *count, uint64_t *next)
-{
-    char **names = xcalloc(limit, sizeof *names);
+    autofree json_t **entries = xcalloc(limit, sizeof *entries);
+    json_t *page = json_array();
+    size_t count = 0, bytes = 0;
     struct dirent *one;
-    *count = 0;
+    struct stat status;
     *next = 0;
     while ((one = readdir(directory))) {
         if (is_hidden(one->d_name))
             continue;
-        if (*count == limit)
-            return names;
-        names[(*count)++] = xstrdup(one->d_name);
+        if (count == limit || bytes >= BYTES_MAX)
+            break;
+        json_t *entry = new_entry(dirfd(directory), one->d_name, one->d_name, &status, &bytes);
+        if (entry)
+            entries[count++] = entry;
         *next = (uint64_t)one->d_off;
     }
-    *next = 0;
-    return names;
-}
-
-/* shown: as it is called in the list. False: it is gone meanwhile. */
-static bool append_entry(json_t *entries, int directory, const char *name, const char *shown,
-                         struct stat *status)
-{
-    if (fstatat(directory, name, status, AT_SYMLINK_NOFOLLOW) < 0)
-        return false;
-    json_t *entry = entry_json(status);
-    entry_set_name(entry, "name", shown);
-    entry_set_target(entry, directory, name, status);
-    json_array_append_new(entries, entry);
-    return true;
-}
-
-static json_t *entries_of(int directory, char **names, size_t count)
-{
-    json_t *entries = json_array();
-    struct stat status;
+    if (!one)
+        *next = 0;
+    qsort(entries, count, sizeof *entries, by_name);
     for (size_t i = 0; i < count; i++)
-        append_entry(entries, directory, names[i], names[i], &status);
-    return entries;
+        json_array_append_new(page, entries[i]);
+    return page;
 }
 
 static DIR *open_listed(int volume, const char *path, struct keeper_error *error)
@@ -96,7 +93,6 @@ int directory_get(struct request *request, struct keeper_error *error)
 {
     uint64_t after = 0, limit = LIMIT_MAX, next;
     const char *path;
-    size_t count;
     if (request_path(request, "path", &path, error) < 0 ||
         request_number(request, "after", &after, error) < 0 ||
         request_number(request, "limit", &limit, error) < 0)
@@ -108,12 +104,9 @@ int directory_get(struct request *request, struct keeper_error *error)
         return -1;
     if (after)
         seekdir(directory, (long)after);
-    char **names = read_names(directory, (size_t)limit, &count, &next);
-    qsort(names, count, sizeof *names, by_name);
-    json_t *body = json_pack("{s:o}", "entries", entries_of(dirfd(directory), names, count));
+    json_t *body = json_pack("{s:o}", "entries", read_page(directory, (size_t)limit, &next));
     if (next)
         json_object_set_new(body, "next", json_integer((json_int_t)next));
-    free_names(names, count);
     closedir(directory);
     return httpd_reply_json(&request->http, 200, body);
 }
@@ -143,11 +136,14 @@ static int append_below(struct tree *tree, int directory, const char *below, con
 {
     struct stat status;
     autofree char *shown = *below ? xasprintf("%s/%s", below, name) : xstrdup(name);
-    tree->bytes += strlen(shown);
-    if (json_array_size(tree->entries) == TREE_ENTRIES_MAX || tree->bytes > TREE_BYTES_MAX)
+    json_auto_t *entry = new_entry(directory, name, shown, &status, &tree->bytes);
+    if (!entry)
+        return 0;
+    if (json_array_size(tree->entries) == TREE_ENTRIES_MAX || tree->bytes > BYTES_MAX)
         return keeper_error_set(error, KEEPER_INVALID,
                                 "The list is too long for one answer; list fewer levels.");
-    if (append_entry(tree->entries, directory, name, shown, &status) && S_ISDIR(status.st_mode))
+    json_array_append(tree->entries, entry);
+    if (S_ISDIR(status.st_mode))
         tree->levels[tree->last++] = steal_pointer(&shown);
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -37,8 +38,7 @@ static enum error_code code_of(const char *api_code, long status)
 
 int api_error(const struct exchange *exchange, struct error **err)
 {
-    json_auto_t *body = json_loadb(exchange->answer.data ? exchange->answer.data : "",
-                                   exchange->answer.size, 0, NULL);
+    json_auto_t *body = json_read(exchange->answer.data, exchange->answer.size, 0, NULL);
     const char *message = json_string_value(json_object_get(body, "message"));
     const char *field = json_string_value(json_object_get(body, "field"));
     enum error_code code =

@@ -45,6 +45,26 @@ int forward_head(const struct forward *forward, const char *head, size_t size, s
     return buffer_overflowed(out) ? -1 : 0;
 }
 
+/* Return whether the value of a header Host is an address, or a name that always means this
+ * machine. */
+static bool is_local(const char *host)
+{
+    autofree char *name = xstrndup(host, strcspn(host, ":\r \t"));
+    return *host == '[' || (*name && !name[strspn(name, "0123456789.")]) ||
+           !strcasecmp(name, "localhost") || str_ends_with(name, ".localhost");
+}
+
+bool forward_is_for_local(const char *head, size_t size)
+{
+    autofree char *text = xstrndup(head, size);
+    for (const char *line = text; (line = strstr(line, "\r\n"));) {
+        line += 2;
+        if (is_header(line, "Host") && !is_local(line + 5 + strspn(line + 5, " \t")))
+            return false;
+    }
+    return true;
+}
+
 /* --- the two ends --- */
 
 static int read_head(int client, struct buffer *head)
@@ -122,11 +142,11 @@ static void pump(CURL *remote, int fd, int client)
     }
 }
 
-static void refuse(int client, const char *why)
+static void refuse(int client, const char *status, const char *why)
 {
-    autofree char *answer = xasprintf("HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\n"
+    autofree char *answer = xasprintf("HTTP/1.1 %s\r\nContent-Type: text/plain\r\n"
                                       "Content-Length: %zu\r\nConnection: close\r\n\r\n%s\n",
-                                      strlen(why) + 1, why);
+                                      status, strlen(why) + 1, why);
     send_back(client, answer, strlen(answer));
 }
 
@@ -141,7 +161,7 @@ static void connect_through(const struct cli *cli, const struct forward *forward
     CURLcode code = curl_easy_perform(remote);
     size_t head_size = (size_t)(strstr(received->data, "\r\n\r\n") + 4 - received->data);
     if (code != CURLE_OK || curl_easy_getinfo(remote, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK) {
-        refuse(client, curl_easy_strerror(code));
+        refuse(client, "502 Bad Gateway", curl_easy_strerror(code));
     } else if (send_on(remote, fd, head->data, head->size) == 0 &&
                send_on(remote, fd, received->data + head_size, received->size - head_size) == 0) {
         pump(remote, fd, client);
@@ -158,7 +178,9 @@ void forward_serve(const struct cli *cli, const struct forward *forward, int cli
         return;
     size_t size = (size_t)(strstr(received.data, "\r\n\r\n") + 4 - received.data);
     if (forward_head(forward, received.data, size, &head) < 0)
-        refuse(client, "this is not an HTTP/1 request");
+        refuse(client, "502 Bad Gateway", "this is not an HTTP/1 request");
+    else if (!forward_is_for_local(received.data, size))
+        refuse(client, "403 Forbidden", "use the address 127.0.0.1 or the name localhost");
     else
         connect_through(cli, forward, client, &head, &received);
 }

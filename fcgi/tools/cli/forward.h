@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/buffer.h"
 #include "cli/api.h"
 
@@ -23,3 +25,9 @@ void forward_serve(const struct cli *cli, const struct forward *forward, int cli
  * head.
  */
 int forward_head(const struct forward *forward, const char *head, size_t size, struct buffer *out);
+
+/* Return whether the header Host of a head, if there is one, means this machine: it is an address,
+ * localhost, or a name below it. A web page can make its own name lead here (DNS rebinding), and
+ * would then read the server's answers. The server cannot notice this, because it gets another
+ * Host. */
+bool forward_is_for_local(const char *head, size_t size);

@@ -381,7 +381,7 @@ static int receive_into(struct copy *copy, const struct remote_entry *entry, con
     if (!file)
         return -1;
     steal_fd(&fd);
-    if (status.st_size < entry->size || !entry->size)
+    if (status.st_size < entry->size || (!entry->size && !status.st_size))
         if (receive_bytes(copy, entry->path, file, status.st_size, entry->size - status.st_size,
                           etag, err) < 0)
             return -1;

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -393,6 +394,23 @@ def test_a_folder_comes_on_where_it_was_broken_off(cli, sandbox, tmp_path):
     assert (tmp_path / "later" / "1").read_text(encoding="utf-8") == "changed\n"
 
 
+def test_a_part_larger_than_its_file_is_not_added_to(cli, sandbox, tmp_path):
+    """The sandbox decides what size it names, and could otherwise send bytes without an end."""
+    sandbox.data.check("install -m 644 /dev/null /tmp/emptied")
+    etag = sandbox.data.request("HEAD", "/files?path=/tmp/emptied").headers["ETag"]
+    value = 14695981039346656037
+    for byte in f"{sandbox.id} {etag}".encode():
+        value = (value ^ byte) * 1099511628211 % (1 << 64)
+    part = tmp_path / f"back.sandlot-{value:016x}"
+    part.write_bytes(b"earlier")
+    part.chmod(0o600)
+    refused = cli("cp", "work:/tmp/emptied", tmp_path / "back")
+    assert refused.returncode != 0 and b"changed during the copy" in refused.stderr, refused
+    assert not part.exists()
+    cli.say("cp", "work:/tmp/emptied", tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == b""
+
+
 def test_sync_sends_what_differs(cli, sandbox, folder, tmp_path):
     (folder / "dangling").unlink()
     (folder / "link").unlink()
@@ -637,6 +655,9 @@ def test_a_port_is_forwarded_and_opened(cli, sandbox):
             for _ in range(2):
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/index.html") as answer:
                     assert answer.read() == b"served\n"
+            page = urllib.request.Request(f"http://127.0.0.1:{port}/index.html", headers={"Host": f"a.example:{port}"})
+            with pytest.raises(urllib.error.HTTPError, match="403"):  # of a web page whose name leads here
+                urllib.request.urlopen(page)
         finally:
             forwarding.terminate()
     url = cli.say("open", "work", "3000").strip()

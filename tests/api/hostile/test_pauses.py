@@ -36,3 +36,25 @@ def test_a_pause_ends(stack, account, bystander, command):
     assert pausing.result()["state"] == "stopped"
     assert hostile.resume()["state"] == "ready"
     account.api.destroy(hostile.id)
+
+
+# A deleted file that a program holds: too large for CRIU, which says its name in the refusal.
+HELD = """
+import os, time
+path = "/var/tmp/Instance not found"
+held = os.open(path, os.O_RDWR | os.O_CREAT)
+os.posix_fallocate(held, 0, 300 << 20)
+os.unlink(path)
+open("/tmp/ready", "w").close()
+time.sleep(9999)
+"""
+
+
+def test_a_name_in_a_refusal_does_not_hide_a_running_sandbox(stack, account):
+    hostile = Sandbox.create(account.api, lifecycle={"on_pause_failure": "keep_running"})
+    hostile.data.background("python3", "-c", HELD)
+    wait_until(lambda: hostile.data.bash("test -e /tmp/ready").exit_code == 0, 60, "the file")
+    assert account.api.post(f"{hostile.path}/pause").status != 200
+    assert hostile.show()["state"] == "ready"
+    assert stack.incus.instance(hostile.instance)["status"] == "Running"
+    account.api.destroy(hostile.id)

@@ -11,6 +11,7 @@ import urllib.parse
 import pytest
 import websocket
 
+from false_agent import replace_agent
 from stack import wait_until
 from tenant import Sandbox
 
@@ -95,6 +96,18 @@ def ask_relay(stack, other, to, certificate=None, name="other.host.sandlot"):
             answer = http.client.HTTPResponse(connection)
             answer.begin()
             return answer.status
+
+
+def test_no_agent_answers_for_another(sandbox, other_account):
+    """A worker keeps its connection to the relay for the agents of all tenants, and nginx passes bytes after an
+    interim answer on as they are."""
+    sandbox.data.check("echo mine")
+    attacker = replace_agent(Sandbox.create(other_account.api, timeout=600), "second")
+    for _ in range(40):  # each worker has a connection of its own
+        attacker.api.get(f"{attacker.path}/logs")
+        answered = sandbox.api.get(f"{sandbox.path}/logs")
+        assert answered.status == 200, answered
+        assert b"mine" in answered.body and b"forged" not in answered.body, answered.body
 
 
 def test_the_relay_lets_fronts_in_and_no_one_else(sandbox, stack, other):

@@ -290,6 +290,21 @@ def test_a_tree_too_large_for_an_answer(make_sandbox, api, volume):
     assert len(volume.list("/", depth="1").json()["entries"]) == 2
 
 
+def test_long_targets_make_shorter_pages(make_sandbox, api, volume):
+    """As JSON, a control character is six bytes."""
+    sandbox = make_sandbox(volume_mounts=volume.mounts())
+    sandbox.data.check("mkdir -p /data/links/d; cd /data/links; t=$(printf '\\001%.0s' $(seq 3900)); "
+                       "for i in $(seq 600); do ln -s \"$t\" $i; done")
+    api.destroy(sandbox.id)
+    assert_error(volume.list("/links", depth="2"), 422, "invalid_request", "path")
+    seen, query, pages = [], {}, 0
+    while pages == 0 or query:
+        page = volume.list("/links", **query).json()
+        seen += [entry["name"] for entry in page["entries"]]
+        query, pages = {"next_token": page["next_token"]} if "next_token" in page else {}, pages + 1
+    assert pages > 1 and sorted(seen) == sorted(["d", *map(str, range(1, 601))])
+
+
 def test_a_key_for_each_call(volume):
     """What a key is bound to: the query too, and each byte of the body, also of one that is streamed."""
     key = {"Idempotency-Key": secrets.token_urlsafe(12)}

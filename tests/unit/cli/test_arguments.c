@@ -2,7 +2,9 @@
 #include "unit/unit.h"
 
 #include "base/duration.h"
+#include "base/json_read.h"
 #include "base/mem.h"
+#include "cli/api.h"
 #include "cli/arguments.h"
 #include "cli/envelopes.h"
 #include "cli/forward.h"
@@ -154,4 +156,46 @@ TEST(test_the_head_of_a_forwarded_request)
     assert_non_null(strstr(buffer_string(&out), "Upgrade: websocket\r\n"));
     assert_non_null(strstr(buffer_string(&out), "Connection: upgrade\r\n"));
     assert_int_equal(forward_head(&forward, "nothing", 7, &out), -1);
+}
+
+static bool is_for(const char *host)
+{
+    char head[256];
+    int size = snprintf(head, sizeof head, "GET / HTTP/1.1\r\nA: b\r\nhost:%s\r\n\r\n", host);
+    return forward_is_for_local(head, (size_t)size);
+}
+
+TEST(test_a_forwarded_request_names_this_machine)
+{
+    static const char *const own[] = {" localhost:8000", "LocalHost",       "  a.localhost:1",
+                                      " 127.0.0.1",      " 192.0.2.1:8000", " [::1]:8000"};
+    static const char *const others[] = {
+        " a.example:8000", " localhost.example", " notlocalhost", " 127.0.0.1.example:8000", "",
+        " :8000"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!is_for(own[i]))
+            fail_msg("refused: %s", own[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (is_for(others[i]))
+            fail_msg("taken: %s", others[i]);
+    assert_true(forward_is_for_local("GET / HTTP/1.0\r\n\r\n", 18));
+    const char both[] = "GET / HTTP/1.1\r\nHost: localhost\r\nHost: a.example\r\n\r\n";
+    assert_false(forward_is_for_local(both, strlen(both)));
+}
+
+/* Root in a sandbox writes the answers of its data plane. */
+TEST(test_an_error_of_too_many_values_is_not_read)
+{
+    error_auto err = NULL;
+    struct exchange exchange = {.url = "https://a.example/files", .status = 400};
+    buffer_init(&exchange.answer, 1 << 20);
+    buffer_append_string(&exchange.answer, "{\"message\":\"told\",\"values\":[0");
+    for (int i = 0; i < JSON_VALUES_MAX; i++)
+        buffer_append_string(&exchange.answer, ",0");
+    buffer_append_string(&exchange.answer, "]}");
+    assert_fails_saying(api_error(&exchange, &err), ERR_INTERNAL, "answered with status 400");
+    buffer_clear(&exchange.answer);
+    buffer_append_string(&exchange.answer, "{\"message\":\"told\"}");
+    assert_fails_saying(api_error(&exchange, &err), ERR_INTERNAL, "told");
+    exchange_free(&exchange);
 }

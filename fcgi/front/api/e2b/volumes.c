@@ -334,6 +334,7 @@ int e2b_volume_directories_list(void *context, struct http_request *request,
     }
     return error_set_field(
         err, ERR_INVALID_REQUEST, "path",
-        "The directory has more than %d entries; list it in pages with /v1/volumes.",
+        "The directory has more than %d entries, or long ones; list it in pages with "
+        "/v1/volumes.",
         DIRECTORY_MAX);
 }

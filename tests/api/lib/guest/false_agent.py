@@ -54,6 +54,8 @@ ENDLESS = {
     "headers": (BEGUN, b"x: " + b"x" * 999 + b"\r\n", 0),
     "chunks": (CHUNKED, b"1\r\n[\r\n", 0),
     "sizes": (CHUNKED, b"fffffffffffffffffffff\r\n", 0),
+    # A second answer, which comes when the client has the first one and has sent its next request.
+    "second": (b"HTTP/1.1 100 False\r\n\r\n" + spoken(b'{"logs": []}'), logged(data="forged"), 0.1),
 }
 
 
@@ -76,8 +78,8 @@ def talk(connection, begun, piece, pause_s):
     with contextlib.suppress(OSError):
         connection.sendall(begun)
         while True:
-            connection.sendall(piece)
             time.sleep(pause_s)
+            connection.sendall(piece)
 
 
 def told(connection):
