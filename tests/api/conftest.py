@@ -21,11 +21,13 @@ FIRST = (ONE_INTERNET, "hostile/test_idleness.py", "contract/test_template_image
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark the tests that need a build with fault points. Let the longest files begin first in a parallel run."""
+    """Mark the tests that need a build with fault points: a point stops whichever worker comes by, so they run alone.
+    Let the longest files begin first in a parallel run."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         if "fault_points" in fixtures:
             item.add_marker(pytest.mark.faults)
+            item.add_marker(pytest.mark.alone)
         if "internet" in fixtures and item.get_closest_marker("parallel") and not item.nodeid.startswith(ONE_INTERNET):
             raise pytest.UsageError(f"{item.nodeid} shares the fake internet: its file belongs into {ONE_INTERNET}")
     if hasattr(config, "workerinput"):
@@ -98,15 +100,9 @@ def other_account(make_account):
 
 
 @pytest.fixture
-def small_plan(stack, account):
+def small_plan(account, own_plan):
     """The account's team is on a plan of two volumes of one GiB."""
-    usual = next(plan for plan in stack.ctl("plan", "list")["plans"] if plan["name"] == "enterprise")
-    stack.ctl("plan", "set", "enterprise", "volumes=2")
-    stack.ctl("plan", "set", "enterprise", "volume_gb=1")
-    stack.ctl("team", "set-plan", account.team, "enterprise")
-    yield
-    for name in ("volumes", "volume_gb"):
-        stack.ctl("plan", "set", "enterprise", f"{name}={usual[name]}")
+    own_plan(account, volumes=2, volume_gb=1)
 
 
 @pytest.fixture
@@ -182,9 +178,29 @@ def ssh(stack, module_account, tmp_path_factory):
     return Ssh(stack, tmp_path_factory.mktemp("ssh"), module_account)
 
 
+@pytest.fixture(scope="module")
+def bystanders():
+    """At most one: that of the module's tests, which leave it as it was."""
+    made = []
+    yield made
+    for honest in made:
+        honest.clean_up()
+
+
 @pytest.fixture
-def bystander(stack):
-    """An honest tenant of another team, made before a test does harm."""
+def bystander(stack, bystanders):
+    """An honest tenant of another team, who is there before a test does harm, and after it for the next test."""
+    if bystanders and not bystanders[0].is_whole():
+        bystanders.pop().clean_up()
+    if not bystanders:
+        bystanders.append(Bystander(stack))
+    yield bystanders[0]
+    bystanders[0].tidy_up()
+
+
+@pytest.fixture
+def own_bystander(stack):
+    """The same, for a test that changes him."""
     honest = Bystander(stack)
     yield honest
     honest.clean_up()

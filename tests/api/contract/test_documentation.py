@@ -12,6 +12,8 @@ import pytest
 from leavings import delete_recipe_files
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 ROOT = pathlib.Path(__file__).parents[3]
 PAGES = sorted(ROOT.glob("doc/**/*.md")) + [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 
@@ -211,6 +213,7 @@ def as_operator(stack, page, folder, begin=None, until="no such line", **names):
     return done.stdout
 
 
+@pytest.mark.alone
 def test_pages_of_operators(stack, tmp_path):
     """Users, plans, the audit log and egress profiles, pasted in the order of their pages."""
     mark = secrets.token_hex(4)

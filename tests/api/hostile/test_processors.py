@@ -34,24 +34,24 @@ def share_of(one, others):
 
 
 @pytest.mark.skipif(os.cpu_count() > 6, reason="there are processors enough for all")
-def test_many_busy_sandboxes_weigh_as_much_as_one(make_account, bystander):
-    honest = bystander.sandbox
+def test_many_busy_sandboxes_weigh_as_much_as_one(make_account, own_bystander):
+    honest = own_bystander.sandbox
     many = burning(make_account("pro").api, MANY)
     honest.data.background(*BURN)
     time.sleep(SETTLE_S)
     # It has one processor at most, and the others have all the rest. By sandbox it had a thirteenth.
     share = share_of(honest, many)
     assert share > min(0.2, 0.6 / max(1, os.cpu_count() - 1)), share
-    bystander.goes_on(rounds=1, pause=False)
+    own_bystander.goes_on(rounds=1, pause=False)
 
 
-def test_a_busy_sandbox_beside_idle_ones_of_its_team(make_account, bystander):
+def test_a_busy_sandbox_beside_idle_ones_of_its_team(make_account, own_bystander):
     """Idle sandboxes cost their team nothing."""
     account = make_account("pro")
     for _ in range(MANY - 1):
         Sandbox.create(account.api, timeout=1800)
     one, = burning(account.api, 1)
-    bystander.sandbox.data.background(*BURN)
+    own_bystander.sandbox.data.background(*BURN)
     time.sleep(SETTLE_S)
-    share = share_of(one, [bystander.sandbox])
+    share = share_of(one, [own_bystander.sandbox])
     assert 0.5 < share < 2, share
