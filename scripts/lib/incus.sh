@@ -159,7 +159,7 @@ incus_start()
         service_start incusd root -- env PATH="$INCUS_BIN/bin:$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" SANDLOT_LAZY_PAGES="$STATE_ROOT/etc/eager-pages" \
             LD_PRELOAD="$INCUS_BIN/sandlot-incusd.so" HOME=/root INCUS_DIR="$INCUS_STATE" \
-            INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \
+            ${INCUS_GOGC:+"GOGC=$INCUS_GOGC"} INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \
             INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_INCUSD="$INCUSD" \
             "$INCUSD" --group "$INCUS_GROUP" --logfile "$STATE_ROOT/log/incusd.log"
     fi
