@@ -198,18 +198,18 @@ def test_a_refused_quota_is_not_kept(account, own_plan):
 
 
 @pytest.mark.parametrize("value", ["", " ", "a b", "x" * 256, "\u00e9", "a\x01", "a\x7f", "\u20ac"])
-def test_keys_that_are_none(api, value):
+def test_keys_that_are_none(module_account, value):
     headers = {"Idempotency-Key": value.encode("utf-8")}
-    response = api.post("/v1/sandboxes", {"template": "no"}, headers=headers)
+    response = module_account.api.post("/v1/sandboxes", {"template": "no"}, headers=headers)
     assert response.status in (400, 422), response
     if response.status == 422:
         assert_error(response, 422, "invalid_request", "Idempotency-Key")
 
 
 @pytest.mark.parametrize("value", ["!", "~", "x" * 255, "a,b;c=\"d\""])
-def test_the_edges_of_keys(api, value):
+def test_the_edges_of_keys(module_account, value):
     for replayed in (None, "true"):
-        response = api.post("/v1/keys", {"scopes": ["read"]}, headers={"Idempotency-Key": value})
+        response = module_account.api.post("/v1/keys", {"scopes": ["read"]}, headers={"Idempotency-Key": value})
         assert (response.status, response.headers["Idempotent-Replayed"]) == (201, replayed), response
 
 

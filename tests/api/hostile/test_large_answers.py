@@ -71,6 +71,7 @@ def test_a_page_of_large_sandboxes_ends_early(account, path):
     assert workers <= workers_of(account.stack, "records") | workers_of(account.stack, "api"), "no worker has ended"
 
 
+@pytest.mark.parallel
 def test_forks_of_a_large_sandbox_are_few(account):
     made = account.api.create(**LARGE)
     answered = account.api.post(f"/v1/sandboxes/{made['id']}/fork", {"count": 100})
@@ -79,6 +80,7 @@ def test_forks_of_a_large_sandbox_are_few(account):
     assert 1 < most < 9
 
 
+@pytest.mark.parallel
 def test_a_build_says_little_about_its_image(account, stack):
     """A step can replace the programs with which the service reads the results."""
     name = "t" + secrets.token_hex(5)
@@ -105,6 +107,7 @@ chmod 755 /usr/local/bin/head"""}]
     assert row["image_config"] is None
 
 
+@pytest.mark.parallel
 def test_a_deleted_sandbox_leaves_a_small_row(account, stack):
     """The database keeps 10,000 rows of deleted sandboxes for each team, up to 90 days."""
     sandbox = Sandbox.create(account.api, **LARGE)
