@@ -16,10 +16,12 @@ from stack import Stack, StackMissing
 from tenant import Account, Sandbox
 
 
-# Of tests that go beside others: the folder whose files share the one fake internet, and files that take minutes. Of the
-# rest, the files with the most tests come first, so that the processes end at about the same time.
+# Of tests that go beside others: the folder whose files share the one fake internet, and the files of template builds, of
+# which a dispatcher makes few at a time. One process has each group. They begin first, with other files that take minutes.
+# Of the rest, the files with the most tests come first, so that the processes end at about the same time.
 ONE_INTERNET = "network/"
-FIRST = (ONE_INTERNET, "hostile/test_idleness.py", "contract/test_template_images.py", "console_ui/")
+BUILDS, IMAGES = "contract/test_template_", "contract/test_template_images.py"
+FIRST = (ONE_INTERNET, BUILDS, "e2b/test_e2b_builds.py", "hostile/test_idleness.py", "console_ui/")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -43,12 +45,15 @@ def _file_of(item):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """A process takes the tests of a file; one takes all that share the fake internet."""
+    """A process takes the tests of a file, or of a group of files."""
     from xdist.scheduler import LoadScopeScheduling  # pylint: disable=import-outside-toplevel
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return "internet" if nodeid.startswith(ONE_INTERNET) else nodeid.split("::", 1)[0]
+            file = nodeid.split("::", 1)[0]
+            if file.startswith(ONE_INTERNET):
+                return ONE_INTERNET
+            return BUILDS if file.startswith(BUILDS) and file != IMAGES else file
 
     return ByFile(config, log)
 
