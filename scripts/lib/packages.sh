@@ -225,6 +225,8 @@ packages_install_locked()
     local name minimum wanted version missing targets=() names=()
     local -A candidates=()
 
+    missing=$(packages_missing "$@") # less than before the lock, where another run had it
+    [[ -n $missing ]] || return 0
     packages_options "$APT_STATE"
     # A run that was killed in the middle leaves packages half configured, or our policy file.
     packages_allow_services
@@ -232,8 +234,6 @@ packages_install_locked()
     at_exit packages_allow_services
     dpkg --configure -a --force-confold
     packages_update
-    missing=$(packages_missing "$@")
-    [[ -n $missing ]] || return 0
     while read -r name minimum wanted; do
         names+=("$name")
     done <<<"$missing"
