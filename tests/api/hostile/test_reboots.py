@@ -45,7 +45,6 @@ def test_a_guest_that_reboots_for_ever_is_stopped(attacker, bystander, stack):
     assert attacker.delete(sandbox.path).status == 204
 
 
-@pytest.mark.parallel
 def test_a_guest_may_reboot(make_sandbox):
     sandbox = make_sandbox()
     for _ in range(2):
