@@ -34,6 +34,8 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.alone)
         if "internet" in fixtures and item.get_closest_marker("parallel") and not item.nodeid.startswith(ONE_INTERNET):
             raise pytest.UsageError(f"{item.nodeid} shares the fake internet: its file belongs into {ONE_INTERNET}")
+        if "quiet" in fixtures and item.get_closest_marker("parallel") and not item.get_closest_marker("alone"):
+            raise pytest.UsageError(f"{item.nodeid} waits for everything at rest: it cannot go beside others")
     if hasattr(config, "workerinput"):
         sizes = collections.Counter(_file_of(item) for item in items)
         items.sort(key=lambda item: (not item.nodeid.startswith(FIRST), -sizes[_file_of(item)]))
