@@ -160,18 +160,24 @@ packages_backport()
     [[ -n $version ]] && dpkg --compare-versions "$version" ge "$2"
 }
 
-# packages_target NAME MINIMUM [?]: NAME, or NAME/RELEASE-backports when the release is too old.
+# packages_candidates NAME…: prints "NAME VERSION" for each package that the mirror has. One call for all: each start of
+# apt-cache reads its whole state.
+packages_candidates()
+{
+    apt-cache "${APT_OPTIONS[@]}" policy "$@" |
+        awk '/^[^ ]/ { name = $1; sub(/:$/, "", name) }
+            $1 == "Candidate:" && $2 != "(none)" { print name, $2 }'
+}
+
+# packages_target NAME MINIMUM CANDIDATE [?]: NAME, or NAME/RELEASE-backports when the release is too old.
 packages_target()
 {
-    local candidate
+    local candidate=$3
 
-    candidate=$(apt-cache "${APT_OPTIONS[@]}" policy "$1" | awk '$1 == "Candidate:" { print $2 }')
-    if [[ -z $candidate || $candidate == '(none)' ]]; then
-        die "the machine's package mirror has no package $1"
-    fi
+    [[ -n $candidate ]] || die "the machine's package mirror has no package $1"
     if [[ -z $2 ]] || dpkg --compare-versions "$candidate" ge "$2"; then
         printf '%s\n' "$1"
-    elif [[ -n ${3:-} ]] && ! packages_backport "$1" "$2"; then
+    elif [[ -n ${4:-} ]] && ! packages_backport "$1" "$2"; then
         note "this machine's mirror has $1 $candidate; sandlot works better with $2 or newer" >&2
         printf '%s\n' "$1"
     else
@@ -216,8 +222,11 @@ packages_disable_new_services()
 
 packages_install_locked()
 {
-    local name minimum wanted targets=() names=()
+    local name minimum wanted version missing targets=() names=()
+    local -A candidates=()
 
+    missing=$(packages_missing "$@") # less than before the lock, where another run had it
+    [[ -n $missing ]] || return 0
     packages_options "$APT_STATE"
     # A run that was killed in the middle leaves packages half configured, or our policy file.
     packages_allow_services
@@ -227,9 +236,13 @@ packages_install_locked()
     packages_update
     while read -r name minimum wanted; do
         names+=("$name")
-        targets+=("$(packages_target "$name" "$minimum" "$wanted")")
-    done < <(packages_missing "$@")
-    [[ ${#targets[@]} -gt 0 ]] || return 0
+    done <<<"$missing"
+    while read -r name version; do
+        candidates[$name]=$version
+    done < <(packages_candidates "${names[@]}")
+    while read -r name minimum wanted; do
+        targets+=("$(packages_target "$name" "$minimum" "${candidates[$name]:-}" "$wanted")")
+    done <<<"$missing"
     apt-get "${APT_OPTIONS[@]}" -y --no-install-recommends \
         -o Dpkg::Options::=--force-unsafe-io -o Dpkg::Options::=--force-confold \
         install "${targets[@]}" || die "apt-get could not install the packages"

@@ -19,6 +19,7 @@ NOTES=()
 FAILURE=
 CLEANUPS=()
 LAST_WORDS=:
+AHEAD=()
 
 now_ms()
 {
@@ -201,6 +202,42 @@ step()
         printf '    note: %s\n' "$text" >&30
     done
     STEP_TITLE=
+}
+
+# ahead NAME COMMAND…: runs COMMAND beside the steps that follow, with its output in setup/ahead-NAME.log. It prepares what
+# a later step takes under a lock (with_lock). A failure of it is no failure: that step does the same again, and reports.
+ahead()
+{
+    local log=$LOG_DIR/setup/ahead-$1.log
+
+    shift
+    mkdir -p "$LOG_DIR/setup"
+    (
+        exec 30>&- 38>&- >"$log" 2>&1 </dev/null
+        "$@"
+    ) &
+    AHEAD+=("$!")
+}
+
+# ahead_end: for at_exit.
+ahead_end()
+{
+    local pid
+
+    for pid in $(jobs -rp); do
+        [[ " ${AHEAD[*]} " != *" $pid "* ]] || descendants_end "$pid"
+    done
+}
+
+# descendants_end PID: ends the process and all that it has started.
+descendants_end()
+{
+    local child
+
+    for child in $(pgrep -P "$1" || true); do
+        descendants_end "$child"
+    done
+    kill -TERM "$1" 2>/dev/null || true
 }
 
 # wait_for SECONDS COMMAND…: tries COMMAND every 50 ms until it succeeds.

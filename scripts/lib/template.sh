@@ -62,6 +62,7 @@ template_rootfs()
     mv "$file.new" "$file"
 }
 
+# template_rootfs_cached_locked FILE [COPY]
 template_rootfs_cached_locked()
 {
     local file=$1
@@ -75,16 +76,27 @@ template_rootfs_cached_locked()
         template_rootfs "$file"
     fi
     touch "$file"
-    cp --reflink=auto "$file" "$2"
+    [[ -z ${2:-} ]] || cp --reflink=auto "$file" "$2"
+}
+
+# template_rootfs_file: the tree of the present inputs, as template_rootfs_cached_locked keeps it.
+template_rootfs_file()
+{
+    printf '%s/rootfs-%s.tar' "$TEMPLATE_CACHE" "$(template_inputs_hash)"
+}
+
+# template_prepare: makes the tree, if it is not there yet. It needs only the packages of runtime.txt.
+template_prepare()
+{
+    with_lock template template_rootfs_cached_locked "$(template_rootfs_file)"
 }
 
 # template_build AGENT OUTPUT: the image file; AGENT may be missing (then it has none).
 template_build()
 {
-    local agent=$1 output=$2 rootfs stage
+    local agent=$1 output=$2 stage
 
-    rootfs=$TEMPLATE_CACHE/rootfs-$(template_inputs_hash).tar
-    with_lock template template_rootfs_cached_locked "$rootfs" "$output.new"
+    with_lock template template_rootfs_cached_locked "$(template_rootfs_file)" "$output.new"
     stage=$(mktemp -d)
     if [[ -x $agent ]]; then
         mkdir -p "$stage/rootfs/usr/lib/sandlot"

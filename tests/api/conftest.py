@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Fixtures: the stack, an account of its own for each test, sandboxes that are gone afterwards."""
 
+import collections
 import datetime
 import secrets
 
@@ -15,31 +16,46 @@ from stack import Stack, StackMissing
 from tenant import Account, Sandbox
 
 
-# Of tests that go beside others: the folder whose files share the one fake internet, and files that take minutes.
+# Of tests that go beside others: the folder whose files share the one fake internet, and the files of template builds, of
+# which a dispatcher makes few at a time. One process has each group. They begin first, with other files that take minutes.
+# Of the rest, the files with the most tests come first, so that the processes end at about the same time.
 ONE_INTERNET = "network/"
-FIRST = (ONE_INTERNET, "hostile/test_idleness.py", "contract/test_template_images.py", "console_ui/")
+BUILDS, IMAGES = "contract/test_template_", "contract/test_template_images.py"
+FIRST = (ONE_INTERNET, BUILDS, "e2b/test_e2b_builds.py", "hostile/test_idleness.py", "console_ui/")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark the tests that need a build with fault points. Let the longest files begin first in a parallel run."""
+    """Mark the tests that need a build with fault points: a point stops whichever worker comes by, so they run alone.
+    Let the longest files begin first in a parallel run."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         if "fault_points" in fixtures:
             item.add_marker(pytest.mark.faults)
+            item.add_marker(pytest.mark.alone)
         if "internet" in fixtures and item.get_closest_marker("parallel") and not item.nodeid.startswith(ONE_INTERNET):
             raise pytest.UsageError(f"{item.nodeid} shares the fake internet: its file belongs into {ONE_INTERNET}")
+        if "quiet" in fixtures and item.get_closest_marker("parallel") and not item.get_closest_marker("alone"):
+            raise pytest.UsageError(f"{item.nodeid} waits for everything at rest: it cannot go beside others")
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+        sizes = collections.Counter(_file_of(item) for item in items)
+        items.sort(key=lambda item: (not item.nodeid.startswith(FIRST), -sizes[_file_of(item)]))
+
+
+def _file_of(item):
+    return item.nodeid.split("::", 1)[0]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """A process takes the tests of a file; one takes all that share the fake internet."""
+    """A process takes the tests of a file, or of a group of files."""
     from xdist.scheduler import LoadScopeScheduling  # pylint: disable=import-outside-toplevel
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return "internet" if nodeid.startswith(ONE_INTERNET) else nodeid.split("::", 1)[0]
+            file = nodeid.split("::", 1)[0]
+            if file.startswith(ONE_INTERNET):
+                return ONE_INTERNET
+            return BUILDS if file.startswith(BUILDS) and file != IMAGES else file
 
     return ByFile(config, log)
 
@@ -98,15 +114,9 @@ def other_account(make_account):
 
 
 @pytest.fixture
-def small_plan(stack, account):
+def small_plan(account, own_plan):
     """The account's team is on a plan of two volumes of one GiB."""
-    usual = next(plan for plan in stack.ctl("plan", "list")["plans"] if plan["name"] == "enterprise")
-    stack.ctl("plan", "set", "enterprise", "volumes=2")
-    stack.ctl("plan", "set", "enterprise", "volume_gb=1")
-    stack.ctl("team", "set-plan", account.team, "enterprise")
-    yield
-    for name in ("volumes", "volume_gb"):
-        stack.ctl("plan", "set", "enterprise", f"{name}={usual[name]}")
+    own_plan(account, volumes=2, volume_gb=1)
 
 
 @pytest.fixture
@@ -182,9 +192,29 @@ def ssh(stack, module_account, tmp_path_factory):
     return Ssh(stack, tmp_path_factory.mktemp("ssh"), module_account)
 
 
+@pytest.fixture(scope="module")
+def bystanders():
+    """At most one: that of the module's tests, which leave it as it was."""
+    made = []
+    yield made
+    for honest in made:
+        honest.clean_up()
+
+
 @pytest.fixture
-def bystander(stack):
-    """An honest tenant of another team, made before a test does harm."""
+def bystander(stack, bystanders):
+    """An honest tenant of another team, who is there before a test does harm, and after it for the next test."""
+    if bystanders and not bystanders[0].is_whole():
+        bystanders.pop().clean_up()
+    if not bystanders:
+        bystanders.append(Bystander(stack))
+    yield bystanders[0]
+    bystanders[0].tidy_up()
+
+
+@pytest.fixture
+def own_bystander(stack):
+    """The same, for a test that changes him."""
     honest = Bystander(stack)
     yield honest
     honest.clean_up()

@@ -8,6 +8,8 @@ import pytest
 from client import Origin, assert_error
 from console import COOKIE, Browser, Person
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture(scope="module")
 def person(stack, module_account):

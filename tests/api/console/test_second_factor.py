@@ -6,6 +6,8 @@ import pytest
 from client import assert_error
 from console import Browser, Person, code_of, invite
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture
 def person(stack, account):

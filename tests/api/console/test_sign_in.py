@@ -6,6 +6,8 @@ import pytest
 from client import Api, altered, assert_error
 from console import COOKIE, Browser, Person, invite
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture
 def person(stack, account):

@@ -11,6 +11,8 @@ import pytest
 import dataplane_contract
 from client import Api
 
+pytestmark = pytest.mark.parallel
+
 OPERATIONS = [(method, path, operation) for method, path, operation in dataplane_contract.operations()]
 ROUTES = pathlib.Path(__file__).parents[3] / "fcgi" / "guest" / "agent" / "routes.c"
 

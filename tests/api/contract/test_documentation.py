@@ -12,6 +12,8 @@ import pytest
 from leavings import delete_recipe_files
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 ROOT = pathlib.Path(__file__).parents[3]
 PAGES = sorted(ROOT.glob("doc/**/*.md")) + [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 
@@ -130,6 +132,7 @@ def test_services_and_hooks(make_account, stack):
     assert_in_order(said, '["web","', "stopped\ndisk\nrunning\n")
 
 
+@pytest.mark.alone  # its commands have five minutes together
 def test_building_a_template(make_account, stack, tmp_path):
     """The builds of the page, without its registries, secrets and packages of Debian."""
     account, page = make_account("pro"), "doc/howto/build-a-template.md"
@@ -211,6 +214,7 @@ def as_operator(stack, page, folder, begin=None, until="no such line", **names):
     return done.stdout
 
 
+@pytest.mark.alone
 def test_pages_of_operators(stack, tmp_path):
     """Users, plans, the audit log and egress profiles, pasted in the order of their pages."""
     mark = secrets.token_hex(4)

@@ -12,6 +12,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from client import Origin
 from tenant import Sandbox
 
+pytestmark = pytest.mark.parallel
+
 MONITORING = pathlib.Path(__file__).resolve().parents[3] / "conf" / "monitoring"
 
 

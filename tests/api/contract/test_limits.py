@@ -11,6 +11,8 @@ from edge import process_settings
 from stack import wait_until
 from tenant import Sandbox
 
+pytestmark = pytest.mark.parallel
+
 PLAN = {"name", "public", "resource_override", "cpu_values", "memory_mb_max", "disk_gb", "max_timeout", "sandboxes", "vcpus", "memory_mb",
         "stopped_sandboxes", "paused_memory_gb", "volumes", "checkpoints", "stopped_days", "checkpoint_days",
         "cleanup_warning_hours", "audit_days", "process_log_kib", "prices",
@@ -35,6 +37,7 @@ def largest(stack):
     return wait_until(look, 60, "the count of the hosts' processors", 0.5)
 
 
+@pytest.mark.alone
 def test_the_default_registry_of_images_is_shown(account, stack, tmp_path):
     cli = Cli(stack, tmp_path, account.api.key)
     assert limits(account.api)["image_registry_default"] == stack.settings["image_registry_default"]
@@ -46,12 +49,12 @@ def test_the_default_registry_of_images_is_shown(account, stack, tmp_path):
         assert re.search(r"^image_registry_default +registry.example.com:5000$", shown, re.MULTILINE), shown
 
 
-def test_a_size_that_no_host_can_give(make_account, stack, set_plan):
+def test_a_size_that_no_host_can_give(make_account, stack, own_plan):
     """A sandbox of that size could never start, so the create is refused at once."""
-    api, host = make_account("enterprise").api, largest(stack)
-    cpu = next(value for value in (2, 4, 8, 16, 32) if value > host["cpu"])
-    set_plan("enterprise", cpu_values=f"1,{cpu}", memory_mb_max=host["memory_mb"] // 128 * 128 + 12800)
+    account, host = make_account("enterprise"), largest(stack)
+    api, cpu = account.api, next(value for value in (2, 4, 8, 16, 32) if value > host["cpu"])
     memory_mb = host["memory_mb"] // 128 * 128 + 1280
+    own_plan(account, cpu_values=f"1,{cpu}", memory_mb_max=memory_mb + 11520)
     for body, field in (({"cpu": cpu}, "/cpu"), ({"memory_mb": memory_mb}, "/memory_mb"),
                         ({"cpu": 1, "memory_mb": memory_mb}, "/memory_mb"), ({"cpu": cpu, "memory_mb": 512}, "/cpu")):
         refused = assert_error(api.post("/v1/sandboxes", body), 422, "invalid_request", field)
@@ -62,12 +65,12 @@ def test_a_size_that_no_host_can_give(make_account, stack, set_plan):
     assert given["cpu_values"] == [1] and given["memory_mb_max"] <= host["memory_mb"]
 
 
-def test_a_plan_of_virtual_machines_only(make_account, set_plan):
+def test_a_plan_of_virtual_machines_only(make_account, own_plan):
     """A create of a container is refused; what runs already continues."""
-    api = make_account("enterprise").api
-    sandbox = Sandbox.create(api)
+    account = make_account("enterprise")
+    api, sandbox = account.api, Sandbox.create(account.api)
     assert limits(api)["plan"]["virtual_machines_only"] is False
-    set_plan("enterprise", virtual_machines_only=1)
+    own_plan(account, virtual_machines_only=1)
     assert limits(api)["plan"]["virtual_machines_only"] is True
     refused = assert_error(api.post("/v1/sandboxes", {}), 422, "plan_restricts_resources", "/template")
     assert "virtual machines only" in refused["message"]
@@ -121,15 +124,15 @@ def test_the_reservation_is_what_a_create_takes(api):
     assert limits(api)["quota"]["usage"] == dict.fromkeys(AMOUNT, 0)
 
 
-def test_paused_memory_at_its_bound(account, set_plan):
+def test_paused_memory_at_its_bound(account, own_plan):
     """A paused sandbox counts with its memory; at the bound a pause keeps the disk only, or is refused."""
     api = account.api
-    set_plan("basic", paused_memory_gb=1)
+    own_plan(account, paused_memory_gb=1)
     first, second = Sandbox.create(api), Sandbox.create(api)
     size = first.show()["memory_mb"]
     first.pause()
     assert limits(api)["paused_memory"] == {"limit_mb": 1024, "used_mb": size}
-    set_plan("basic", paused_memory_gb=0)
+    own_plan(account, paused_memory_gb=0)
     second.pause()
     assert second.resume()["resumed_from"] == "disk"
     assert api.request("PATCH", second.path, {"lifecycle": {"on_pause_failure": "keep_running"}}).status == 200
@@ -151,6 +154,7 @@ def test_usage_is_of_the_team_that_is_asked(account):
     assert theirs["quota"]["usage"] == {"sandboxes": 1, "vcpus": 1, "memory_mb": 384}
 
 
+@pytest.mark.alone
 def test_a_changed_plan_holds_at_once(account, stack, set_plan):
     api = account.api
     stack.ctl("team", "set-plan", account.team, "pro")
@@ -181,10 +185,10 @@ def test_overrides_at_their_edges(make_account):
 
 
 @pytest.mark.parametrize("plan", [pytest.param("basic", marks=pytest.mark.long), "pro"])
-def test_the_disk_ends_where_the_plan_says(make_account, set_plan, plan):
+def test_the_disk_ends_where_the_plan_says(make_account, own_plan, plan):
     """The plan's size is cut down so that the test need not write gigabytes."""
-    set_plan(plan, disk_gb=1)
     sandbox_of = make_account(plan)
+    own_plan(sandbox_of, disk_gb=1)
     document = sandbox_of.api.create()
     assert document["disk_gb"] == 1
 

@@ -61,7 +61,8 @@ def test_a_name_is_stored_shown_changed_and_cleared(make_account):
 @pytest.mark.parametrize(
     "name", [" ", "a b", "a+b", "a:b", "a/b", "a=b", "-a", ".a", "_a", "ä", "a\n", "sbx_1", "x" * 64, "new",
              "new-keep", "keep", 1])
-def test_names_that_are_none(api, shared_sandbox, name):
+def test_names_that_are_none(shared_sandbox, name):
+    api = shared_sandbox.api
     assert_error(create(api, name=name), 422, "invalid_request", "/name")
     refused = rename(shared_sandbox.api, shared_sandbox.id, name)
     assert_error(refused, 422, "invalid_request", "/name")

@@ -8,14 +8,14 @@ import pytest
 from client import assert_error
 from tenant import Sandbox
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture
-def three(stack):
-    """The plan basic allows three sandboxes at a time."""
-    before = stack.query("SELECT sandboxes FROM plans WHERE name = 'basic'")[0]["sandboxes"]
-    stack.ctl("plan", "set", "basic", "sandboxes=3")
-    yield 3
-    stack.ctl("plan", "set", "basic", f"sandboxes={before}")
+def three(account, own_plan):
+    """The account's plan allows three sandboxes at a time."""
+    own_plan(account, sandboxes=3)
+    return 3
 
 
 def create_at_once(api, count):
@@ -23,6 +23,7 @@ def create_at_once(api, count):
         return list(pool.map(lambda _: api.post("/v1/sandboxes", {}), range(count)))
 
 
+@pytest.mark.alone
 def test_ten_at_once_make_exactly_three(api, account, three, stack):
     answers = create_at_once(api, 10)
     made = [answer.json() for answer in answers if answer.status == 201]
@@ -62,17 +63,11 @@ def test_a_paused_sandbox_holds_no_quota_and_reserves_again(api, three):
     assert first.resume()["resumed_from"] == "memory"
 
 
-def test_memory_counts_too(make_account, stack):
+def test_memory_counts_too(make_account, own_plan):
     account = make_account("pro")
-    before = stack.query("SELECT memory_mb FROM plans WHERE name = 'pro'")[0]["memory_mb"]
-    stack.ctl("plan", "set", "pro", "memory_mb=1024")
-    try:
-        account.api.create(memory_mb=768)
-        body = assert_error(
-            account.api.post("/v1/sandboxes", {"memory_mb": 384}), 422, "sandbox_quota_exceeded"
-        )
-        assert body["quota"]["usage"]["memory_mb"] == 768
-        assert body["quota"]["reservation"]["memory_mb"] == 384
-        account.api.create(memory_mb=256)
-    finally:
-        stack.ctl("plan", "set", "pro", f"memory_mb={before}")
+    own_plan(account, memory_mb=1024)
+    account.api.create(memory_mb=768)
+    body = assert_error(account.api.post("/v1/sandboxes", {"memory_mb": 384}), 422, "sandbox_quota_exceeded")
+    assert body["quota"]["usage"]["memory_mb"] == 768
+    assert body["quota"]["reservation"]["memory_mb"] == 384
+    account.api.create(memory_mb=256)

@@ -13,6 +13,7 @@ from client import Api, assert_error
 from dataplane import DataPlane
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
 
 
 def new_key():
@@ -88,6 +89,7 @@ def link_into(api, team):
     return made.json()
 
 
+@pytest.mark.alone
 def test_every_mutating_route_replays(stack, account, other_account, routes):
     """Each call twice with one key: the second is the first answer again and does nothing."""
     api = account.api
@@ -185,33 +187,29 @@ def test_a_refusal_is_not_kept(api, account, stack):
     assert api.post("/v1/volumes", {"name": "kept"}, headers=taken).status == 201
 
 
-def test_a_refused_quota_is_not_kept(make_account, stack):
-    api, key = make_account().api, new_key()
-    before = stack.query("SELECT volumes FROM plans WHERE name = 'basic'")[0]["volumes"]
+def test_a_refused_quota_is_not_kept(account, own_plan):
+    api, key = account.api, new_key()
     first = api.create_volume(name="first")
-    stack.ctl("plan", "set", "basic", "volumes=1")
-    try:
-        refused = assert_error(api.post("/v1/volumes", {"name": "second"}, headers=key), 422, "volume_quota_exceeded")
-        assert (refused["limit"], refused["used"]) == (1, 1)
-        assert api.delete(f"/v1/volumes/{first['id']}").status == 204
-        assert api.post("/v1/volumes", {"name": "second"}, headers=key).status == 201
-    finally:
-        stack.ctl("plan", "set", "basic", f"volumes={before}")
+    own_plan(account, volumes=1)
+    refused = assert_error(api.post("/v1/volumes", {"name": "second"}, headers=key), 422, "volume_quota_exceeded")
+    assert (refused["limit"], refused["used"]) == (1, 1)
+    assert api.delete(f"/v1/volumes/{first['id']}").status == 204
+    assert api.post("/v1/volumes", {"name": "second"}, headers=key).status == 201
 
 
 @pytest.mark.parametrize("value", ["", " ", "a b", "x" * 256, "\u00e9", "a\x01", "a\x7f", "\u20ac"])
-def test_keys_that_are_none(api, value):
+def test_keys_that_are_none(module_account, value):
     headers = {"Idempotency-Key": value.encode("utf-8")}
-    response = api.post("/v1/sandboxes", {"template": "no"}, headers=headers)
+    response = module_account.api.post("/v1/sandboxes", {"template": "no"}, headers=headers)
     assert response.status in (400, 422), response
     if response.status == 422:
         assert_error(response, 422, "invalid_request", "Idempotency-Key")
 
 
 @pytest.mark.parametrize("value", ["!", "~", "x" * 255, "a,b;c=\"d\""])
-def test_the_edges_of_keys(api, value):
+def test_the_edges_of_keys(module_account, value):
     for replayed in (None, "true"):
-        response = api.post("/v1/keys", {"scopes": ["read"]}, headers={"Idempotency-Key": value})
+        response = module_account.api.post("/v1/keys", {"scopes": ["read"]}, headers={"Idempotency-Key": value})
         assert (response.status, response.headers["Idempotent-Replayed"]) == (201, replayed), response
 
 
@@ -274,6 +272,7 @@ def test_kept_answers_are_sealed(account, stack):
         assert secret.encode() not in repr(rows).encode() + b"".join(row["answer_sealed"] for row in rows)
 
 
+@pytest.mark.alone
 def test_an_attempt_that_failed_may_be_tried_again(account, stack):
     """A 503 is not kept: the same key makes the one sandbox later."""
     image = stack.query("SELECT image FROM template_versions WHERE state = 'ready' LIMIT 1")[0]["image"]
@@ -293,6 +292,7 @@ def test_an_attempt_that_failed_may_be_tried_again(account, stack):
     assert [row["id"] for row in account.api.list()] == [made.json()["id"]]
 
 
+@pytest.mark.alone
 def test_parallel_retries_of_each_kind(account):
     """However many come at once: one does it, the others wait or get its answer."""
     api = account.api

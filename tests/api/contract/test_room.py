@@ -7,6 +7,8 @@ import pytest
 
 from client import when_served
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture
 def small_host(stack):
@@ -18,16 +20,18 @@ def small_host(stack):
     stack.query("UPDATE hosts SET memory_mb = %s WHERE id = %s", host["memory_mb"], host["id"])
 
 
+@pytest.mark.alone
 def test_a_user_who_creates_and_deletes_is_never_refused(make_account):
     """One at a time, faster than instances are removed: each create finds quota, and room on a host."""
     api = make_account("pro").api
-    for _ in range(40):
+    for _ in range(24):
         answer = api.post("/v1/sandboxes", {})
         assert answer.status == 201, answer
         assert api.delete(f"/v1/sandboxes/{answer.json()['id']}").status == 204
         assert api.get("/v1/sandbox_limits").json()["quota"]["usage"] == {"sandboxes": 0, "vcpus": 0, "memory_mb": 0}
 
 
+@pytest.mark.alone
 def test_a_create_waits_for_the_room_of_a_deleted_sandbox(make_account, small_host):
     api = make_account("pro").api
     for _ in range(6):
@@ -36,6 +40,7 @@ def test_a_create_waits_for_the_room_of_a_deleted_sandbox(make_account, small_ho
         api.destroy(answer.json()["id"])
 
 
+@pytest.mark.alone
 def test_three_creates_at_once_wait_for_room(make_account, small_host):
     api = make_account("pro").api
 
@@ -50,10 +55,10 @@ def test_three_creates_at_once_wait_for_room(make_account, small_host):
     assert [answer for answer in answers if answer.status != 201] == []
 
 
-def test_deletes_faster_than_instances_go(make_account, stack, set_plan):
+def test_deletes_faster_than_instances_go(account, own_plan):
     """The quota is free even while as many deletes are under way as the plan has sandboxes."""
-    set_plan("basic", sandboxes=2)
-    api = make_account().api
+    own_plan(account, sandboxes=2)
+    api = account.api
     for _ in range(4):
         made = [when_served(api.post, "/v1/sandboxes", {}) for _ in range(2)]
         assert [answer.status for answer in made] == [201, 201], made

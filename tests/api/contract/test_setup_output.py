@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from stack import wait_until
+
 pytestmark = pytest.mark.parallel
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / "scripts"
@@ -76,3 +78,24 @@ def test_steps_stand_in_functions_which_are_counted(script):
     text = (SCRIPTS / script).read_text(encoding="utf-8")
     outside = re.sub(r"^\w+\(\)\n\{\n.*?^\}\n", "", text, flags=re.MULTILINE | re.DOTALL)
     assert len(re.findall(r"^ *(?:step|stack_stop|join_steps|installed_up)\b(?!\(\))", outside, re.MULTILINE)) <= 1
+
+
+AHEAD = """
+set -euo pipefail
+. "$0"
+LOG_DIR=$1
+steps_init
+at_exit ahead_end
+ahead works bash -c 'echo made >"$0/made"' "$LOG_DIR"
+ahead fails false
+ahead lasts bash -c 'echo $$ >"$0/pid"; exec sleep 1000' "$LOG_DIR"
+step "made" wait_for 60 test -s "$LOG_DIR/made"
+step "begun" wait_for 60 test -s "$LOG_DIR/pid"
+"""
+
+
+def test_what_runs_ahead_fails_no_step_and_ends_with_the_program(tmp_path):
+    subprocess.run(["bash", "-c", AHEAD, STEPS, tmp_path], env={"PATH": "/usr/bin:/bin"}, capture_output=True, check=True)
+    assert (tmp_path / "made").read_text(encoding="utf-8") == "made\n"
+    process = pathlib.Path("/proc") / (tmp_path / "pid").read_text(encoding="utf-8").strip()
+    wait_until(lambda: not process.exists(), 20, "the end of what was ahead")

@@ -533,8 +533,8 @@ def test_the_password_is_sealed_and_goes_with_the_fetch(account, stack, registry
 
 @pytest.mark.parametrize("image", ["UPPER/case", "a b", "example.com/", "a@sha256:12", "a:b:c", "example.com/a//b",
                                    f"user:word@{PLAIN}/small", "a:" + "t" * 129, "-a", "a/../b", "https://example.com/a"])
-def test_names_that_cannot_be(account, image):
-    assert_error(account.api.post("/v1/templates", {"slug": slug(), "from_image": image}), 422, "invalid_request", "/from_image")
+def test_names_that_cannot_be(module_account, image):
+    assert_error(module_account.api.post("/v1/templates", {"slug": slug(), "from_image": image}), 422, "invalid_request", "/from_image")
 
 
 def test_what_goes_with_what(account, stack):

@@ -159,7 +159,7 @@ def test_what_does_not_fit_the_memory_runs_the_command(make_account, stack):
         assert other.document["resumed_from"] is None and asked(other).split()[0] != words
 
 
-def test_memory_counts_and_goes_with_its_version(account, stack, set_plan):
+def test_memory_counts_and_goes_with_its_version(account, stack, own_plan):
     api = account.api
     stack.ctl("team", "set-plan", account.team, "enterprise")
     name, version = made(api, stack)
@@ -168,7 +168,7 @@ def test_memory_counts_and_goes_with_its_version(account, stack, set_plan):
     assert_error(api.delete(f"/v1/checkpoints/{checkpoint['id']}"), 404, "not_found")
     assert_error(api.post("/v1/sandboxes", {"template": checkpoint["id"]}), 422, "template_not_found", "/template")
     # Without room for more memory, the next version runs its command.
-    set_plan("enterprise", paused_memory_gb=0)
+    own_plan(account, paused_memory_gb=0)
     api.post(f"/v1/templates/{name}/versions", {"template": stack.template, "steps": STEPS, **START})
     second = built(api, name, 2, timeout_s=180)
     assert second["start"] == "command" and "0 MiB of memory" in second["log"]

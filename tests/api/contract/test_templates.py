@@ -64,14 +64,14 @@ def test_sandboxes_of_both_versions_run(make_sandbox, slug):
     "reference",
     ["no-such", "{slug}:3", "{slug}:0", "{slug}:x", "{slug}:", ":1", "{slug}:1:1", "tpv_x", "A B"],
 )
-def test_what_matches_no_template(api, slug, reference):
+def test_what_matches_no_template(module_account, slug, reference):
     body = {"template": reference.format(slug=slug)}
-    assert_error(api.post("/v1/sandboxes", body), 422, "template_not_found", "/template")
+    assert_error(module_account.api.post("/v1/sandboxes", body), 422, "template_not_found", "/template")
 
 
-def test_an_unknown_template_id(api):
+def test_an_unknown_template_id(module_account):
     body = {"template_id": "tpl_00000000000000000000000000"}
-    assert_error(api.post("/v1/sandboxes", body), 422, "template_not_found", "/template_id")
+    assert_error(module_account.api.post("/v1/sandboxes", body), 422, "template_not_found", "/template_id")
 
 
 def test_the_default_template_keeps_its_promises(shared_sandbox):

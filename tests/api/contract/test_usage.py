@@ -11,6 +11,8 @@ from tenant import Sandbox
 from faults import InBackground, fault_points, settle, settled_row  # noqa: F401
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 
 def intervals(stack, sandbox_id):
     return stack.query(
@@ -67,9 +69,9 @@ def test_runtime_and_storage_follow_the_sandbox(make_account, stack):
     assert usage(account.api)["runtime"] == answer["runtime"]
 
 
-def test_volumes_count_from_their_making_to_their_deletion(make_account, set_plan, stack):
-    set_plan("enterprise", volume_gb=3)
+def test_volumes_count_from_their_making_to_their_deletion(make_account, own_plan, stack):
     account = make_account("enterprise")
+    own_plan(account, volume_gb=3)
     volume = account.api.create_volume(name="metered")
     time.sleep(1)
     before = usage(account.api)["storage"]

@@ -140,9 +140,8 @@ def test_a_bad_query_is_named(shared_sandbox, query, field):
     assert refused.json()["field"] == field
 
 
-def test_they_are_bounded_by_the_plan(make_account, set_plan):
-    account = make_account("enterprise")
-    set_plan("enterprise", process_log_kib=64)
+def test_they_are_bounded_by_the_plan(account, own_plan):
+    own_plan(account, process_log_kib=64)
     sandbox = Sandbox.create(account.api)
     sandbox.data.bash("seq 1 100000; echo end")
     entries = logs(sandbox.api, sandbox.id)

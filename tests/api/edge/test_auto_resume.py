@@ -171,18 +171,13 @@ def test_without_auto_resume(make_sandbox):
     assert resumes(sandbox) == 0
 
 
-@pytest.mark.alone
-def test_waking_respects_the_quota(api, stack):
-    before = stack.query("SELECT sandboxes FROM plans WHERE name = 'basic'")[0]["sandboxes"]
-    stack.ctl("plan", "set", "basic", "sandboxes=1")
-    try:
-        sleeper = Sandbox.create(api, **WAKING)
-        sleeper.pause()
-        Sandbox.create(api)
-        response = sleeper.data.download("/etc/passwd")
-        assert response.status in (422, 503), response
-        quota = assert_error(response, response.status, "sandbox_quota_exceeded")["quota"]
-        assert quota["limits"]["sandboxes"] == quota["usage"]["sandboxes"] == 1
-        assert sleeper.show()["state"] == "stopped"
-    finally:
-        stack.ctl("plan", "set", "basic", f"sandboxes={before}")
+def test_waking_respects_the_quota(account, own_plan):
+    own_plan(account, sandboxes=1)
+    sleeper = Sandbox.create(account.api, **WAKING)
+    sleeper.pause()
+    Sandbox.create(account.api)
+    response = sleeper.data.download("/etc/passwd")
+    assert response.status in (422, 503), response
+    quota = assert_error(response, response.status, "sandbox_quota_exceeded")["quota"]
+    assert quota["limits"]["sandboxes"] == quota["usage"]["sandboxes"] == 1
+    assert sleeper.show()["state"] == "stopped"

@@ -11,6 +11,8 @@ import websocket
 from client import assert_error
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 PORTS = [{"port": 3000, "protocol": "http", "public": True}]
 WAKING = {"lifecycle": {"on_timeout": "pause", "auto_resume": True}, "exposed_ports": PORTS}
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
@@ -48,6 +50,7 @@ def test_an_instance_that_does_not_start(paused, stack):
     assert_wakes(paused)
 
 
+@pytest.mark.alone
 @pytest.mark.one_host
 def test_a_host_without_room(paused, stack):
     (host,) = stack.query("SELECT id, memory_mb FROM hosts WHERE name = %s", "local")
@@ -64,6 +67,7 @@ def test_a_host_without_room(paused, stack):
     assert_wakes(paused)
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_a_runtime_daemon_that_is_away(paused, stack):
     daemon = stack.daemon("incusd")

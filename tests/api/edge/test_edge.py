@@ -19,6 +19,8 @@ import edge
 from client import Origin, address_of, assert_error
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 BROWSER = {
     "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
     "Sec-Fetch-Mode": "navigate",
@@ -164,6 +166,7 @@ def statements_of(stack, act):
     return questions(stack) - before
 
 
+@pytest.mark.alone
 def test_a_busy_preview_asks_once_a_second(exposing, stack):
     serve(exposing)
     preview = exposing.preview(3000)
@@ -175,6 +178,7 @@ def test_a_busy_preview_asks_once_a_second(exposing, stack):
     assert statements_of(stack, visit) < 150
 
 
+@pytest.mark.alone
 def test_what_would_fill_the_cache_is_not_kept(exposing, stack):
     """Public ports let any token in, and it is part of the key."""
     serve(exposing)
@@ -222,6 +226,7 @@ def test_a_pass_is_nobody_elses(exposing):
 # --- junk ---
 
 
+@pytest.mark.alone
 def test_junk_hosts_cost_no_query(stack):
     names = ["zzz", "p0-" + "a" * 26, "p123456-" + "a" * 26, "p99999-" + "a" * 26, "A1" * 13, "a" * 25]
 
@@ -234,6 +239,7 @@ def test_junk_hosts_cost_no_query(stack):
     assert statements_of(stack, knock) < 150
 
 
+@pytest.mark.alone
 def test_junk_tokens_cost_no_query(stack, shared_sandbox):
     good = shared_sandbox.data.token
     tokens = ["junk", "slt_" + "A" * 80, good[:-2] + ("BA" if good.endswith("AA") else "AA"), "x" * 3000, good + "A", good[::-1]]
@@ -247,6 +253,7 @@ def test_junk_tokens_cost_no_query(stack, shared_sandbox):
     assert statements_of(stack, knock) < 150
 
 
+@pytest.mark.alone
 def test_an_unknown_route_costs_one_query(stack):
     def knock():
         for number in range(300):
@@ -286,6 +293,7 @@ def test_slow_clients_hold_nobody_up(exposing):
             one.close()
 
 
+@pytest.mark.alone
 def test_who_guesses_is_not_looked_at_for_a_while(stack, exposing):
     serve(exposing)
     host = exposing.data.origin
@@ -326,6 +334,7 @@ def test_who_guesses_is_not_looked_at_for_a_while(stack, exposing):
     wait_until(lambda: exposing.preview(3000).request("GET", "/").status == 200, 5, "the gate")
 
 
+@pytest.mark.alone
 @pytest.mark.long
 @pytest.mark.parametrize("setting", ["handshake_timeout_s", "header_timeout_s"])
 def test_a_slow_header_is_cut_off(stack, shared_sandbox, setting):
@@ -348,6 +357,7 @@ def test_a_slow_header_is_cut_off(stack, shared_sandbox, setting):
         wait_until(is_cut_off, 10, "the end of the connection")
 
 
+@pytest.mark.alone
 def test_a_slow_api_body_is_cut_off(stack, api):
     with edge.settings(stack, header_timeout_s=1):
         connection = edge.RawConnection(api.origin)
@@ -359,6 +369,7 @@ def test_a_slow_api_body_is_cut_off(stack, api):
         assert time.monotonic() - started < 10
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("limit_kib", [8, 32])
 def test_the_longest_header_line_is_a_setting(stack, shared_sandbox, limit_kib):
     with edge.settings(stack, header_line_max_kib=limit_kib):
@@ -369,6 +380,7 @@ def test_the_longest_header_line_is_a_setting(stack, shared_sandbox, limit_kib):
         assert_error(large, 431, "invalid_request")
 
 
+@pytest.mark.alone
 def test_requests_in_progress_are_limited(stack, exposing):
     serve(exposing)
     preview = exposing.preview(3000)
@@ -437,6 +449,7 @@ def children_of(pid):
         return set(text.read().split())
 
 
+@pytest.mark.alone
 def test_a_reload_drops_no_stream(exposing):
     serve(exposing)
     with exposing.data.start("/bin/sh", "-c", "for i in 1 2 3 4 5 6; do echo $i; sleep 0.4; done") as stream:

@@ -7,11 +7,15 @@ import json
 import socket
 import subprocess
 
+import pytest
+
 import ipv6
 from client import assert_error
 from console import AddressedConnection, Browser, Person
 from entry_point import entry_point
 from ssh import Ssh
+
+pytestmark = pytest.mark.parallel
 
 
 def ask(origin, address, method, path, headers=None, body=None):

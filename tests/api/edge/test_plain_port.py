@@ -4,9 +4,13 @@
 import http.client
 import socket
 
+import pytest
+
 import edge
 from client import Origin
 from stack import comes_true
+
+pytestmark = pytest.mark.parallel
 
 
 def test_who_follows_arrives(stack):
@@ -19,6 +23,7 @@ def test_who_follows_arrives(stack):
     assert Origin(stack.ca_file, stack.base_url).request("GET", "/v1/openapi.json?a=%20b").status == 200
 
 
+@pytest.mark.alone
 def test_it_can_be_without(stack):
     def listens():
         with socket.socket() as one:

@@ -184,6 +184,7 @@ def test_a_host_that_does_not_answer_is_named_and_the_others_are_renewed(stack, 
         assert done.returncode == 1 and f"host {deployment.name}" in done.stderr and not arrived.exists()
 
 
+@pytest.mark.parallel
 @pytest.mark.parametrize("foreign", ["another host", "another authority", "another key", "an older one", "no pair", "half a file"])
 def test_a_host_refuses_other_pairs(deployment, tmp_path, foreign):
     other = tmp_path / "other"
@@ -212,6 +213,7 @@ def test_a_host_refuses_other_pairs(deployment, tmp_path, foreign):
     assert (deployment.host / "host.pem").read_bytes() == before and not path.exists()
 
 
+@pytest.mark.parallel
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 def test_a_host_installs_only_files(deployment, tmp_path, kind):
     """The folder is another user's, and root reads there."""
@@ -229,6 +231,7 @@ def test_a_host_installs_only_files(deployment, tmp_path, kind):
     assert not path.is_symlink() and not path.exists() and sent.exists()
 
 
+@pytest.mark.parallel
 def test_certificate_and_key_are_replaced_together(deployment):
     """nginx, which may start at any moment, reads both from one file."""
     text = (deployment.host / "sandlot-relay.conf").read_text(encoding="utf-8")

@@ -53,6 +53,7 @@ def fill(sandbox):
     )
 
 
+@pytest.mark.parallel
 @pytest.mark.parametrize("user", ["user", "root"])
 def test_nothing_is_cloned(hostile, user):
     volume = Volume(hostile.api)
@@ -71,6 +72,7 @@ def test_nothing_is_cloned(hostile, user):
     ]
 
 
+@pytest.mark.parallel
 def test_programs_copy_instead(sandbox):
     sandbox.data.check(
         "cd /tmp && head -c 3M /dev/urandom >a && cp a b && cp --reflink=auto a c && cmp a b && cmp a c"
@@ -79,6 +81,7 @@ def test_programs_copy_instead(sandbox):
     )
 
 
+@pytest.mark.parallel
 def test_a_volumes_size_bites_whatever_it_is_filled_with(make_account, stack):
     """Rounds of sandboxes, each with its own disk to copy from."""
     account = make_account("pro")

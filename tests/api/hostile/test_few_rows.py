@@ -5,6 +5,8 @@ import json
 import pathlib
 import re
 
+import pytest
+
 import contract
 from client import Api
 from stack import wait_until
@@ -52,6 +54,7 @@ def test_no_call_adds_rows_of_operators(stack, make_account):
     assert after == before
 
 
+@pytest.mark.parallel
 def test_changes_of_many_records_share_few_leases(stack, account):
     for _ in range(10):
         made = account.api.post("/v1/webhooks", {"url": "https://hooks.example.com/"})

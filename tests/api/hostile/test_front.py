@@ -16,6 +16,7 @@ import ipv6
 from client import Origin
 from stack import wait_until
 from tenant import Sandbox
+from test_large_answers import LARGE
 
 # The setting address_sockets, as the sample file has it.
 SHARE = 1024
@@ -212,9 +213,8 @@ def small_buffers():
 def test_slow_readers_leave_little_on_the_disk(stack, make_account, bystander, small_buffers):
     """Answers of 4 MiB to clients that read nothing: 1 MiB is stored, and the worker keeps the rest."""
     account = make_account("pro")
-    big = {f"k{number:02}": "\x01" * 512 for number in range(64)}
-    for _ in range(40):
-        Sandbox.create(account.api, metadata=big)
+    for _ in range(5):  # nearly a MiB each
+        Sandbox.create(account.api, **LARGE)
     request = (f"GET /v1/sandboxes?limit=100 HTTP/1.1\r\nHost: {Origin(stack.ca_file, stack.base_url).host}\r\n"
                f"Authorization: Bearer {account.api.key}\r\n\r\n").encode()
 

@@ -65,7 +65,7 @@ def own_policy(bystander):
     wait_until(lambda: bystander.api.get(path).json()["status"] == "applied", 60, "the policy")
 
 
-def test_policies_and_secrets_that_change_without_end(hostile, bystander):
+def test_policies_and_secrets_that_change_without_end(hostile, own_bystander):
     put_secret = {"value": "v" * 4096, "hosts": ["*"]}
     assert hostile.request("PUT", "/v1/secrets/long", put_secret).status == 201
     sandboxes = [Sandbox.create(hostile, timeout=1800, **rules("a")) for _ in range(3)]
@@ -77,8 +77,8 @@ def test_policies_and_secrets_that_change_without_end(hostile, bystander):
     calls.append(lambda: hostile.request("PUT", "/v1/secrets/long", put_secret, timeout_s=60))
     with repeated(*calls) as counts:
         wait_until(lambda: counts.get(200, 0) > len(calls), 60, "changed policies")
-        bystander.goes_on()
-        own_policy(bystander)
+        own_bystander.goes_on()
+        own_policy(own_bystander)
 
 
 @pytest.mark.long

@@ -71,13 +71,15 @@ def test_what_is_no_instance_has_no_limits_set(stack, line):
     assert ask(stack, line) != b"done\n"
 
 
+@pytest.mark.parallel
 def test_an_instance_that_holds_more_memory_keeps_its_limit(stack, sandbox):
-    sandbox.data.check("setsid python3 -c 'import time; b = bytearray(200 << 20); time.sleep(60)' >/dev/null 2>&1 &")
+    sandbox.data.check("setsid python3 -c 'import time; b = bytearray(200 << 20); time.sleep(600)' >/dev/null 2>&1 &")
     wait_until(lambda: int(sandbox.data.check("free -m | awk '/^Mem:/ { print $3 }'")) > 190, 30, "the memory in use")
     assert ask(stack, f"{sandbox.instance} 1 100 0\n".encode()) not in (b"done\n", b"")
     assert sandbox.data.check("free -m | awk '/^Mem:/ { print $2 }'") == "512\n"
 
 
+@pytest.mark.parallel
 def test_a_sandbox_cannot_write_to_its_control_group(sandbox):
     told = sandbox.data.check("find /sys/fs/cgroup -writable -type f 2>/dev/null | head; find / -name limits.sock "
                               "2>/dev/null; echo none", user="root")

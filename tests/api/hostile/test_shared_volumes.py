@@ -4,8 +4,12 @@
 import os
 import stat
 
+import pytest
+
 from tenant import Sandbox
 from volumes import Volume
+
+pytestmark = pytest.mark.parallel
 
 LEAVE = """
 import os, shutil, stat

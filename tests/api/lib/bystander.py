@@ -9,6 +9,7 @@ from tenant import Account, Sandbox
 # takes (0.3 s for a cold create) and far below what a tenant could hold before there were bounds.
 PATIENCE_S = 20
 PORT = 3000
+TIMEOUT_S = 1800
 
 
 class Bystander:
@@ -19,7 +20,7 @@ class Bystander:
         self.account = Account(stack, plan)
         self.api = self.account.api
         self.sandbox = Sandbox.create(
-            self.api, timeout=1800, exposed_ports=[{"port": PORT, "protocol": "http", "public": True}]
+            self.api, timeout=TIMEOUT_S, exposed_ports=[{"port": PORT, "protocol": "http", "public": True}]
         )
         self.sandbox.data.check("mkdir -p /tmp/site && echo well >/tmp/site/index.html")
         self.sandbox.data.background("python3", "-m", "http.server", "-d", "/tmp/site", str(PORT))
@@ -61,6 +62,18 @@ class Bystander:
         assert other.resume()["resumed_from"] == "memory"
         assert other.boot_id() == boot
         self.api.destroy(other.id)
+
+    def is_whole(self):
+        """Its sandbox runs, from now on for half an hour, and its server answers."""
+        try:
+            return (self.sandbox.resume(timeout=TIMEOUT_S)["state"] == "ready"
+                    and self.sandbox.preview(PORT).request("GET", "/").status == 200)
+        except (AssertionError, OSError):
+            return False
+
+    def tidy_up(self):
+        """Delete what it has made beside its sandbox."""
+        self.account.clean_up(kept=self.sandbox.id)
 
     def goes_on(self, rounds=2, pause=True):
         """All of it, or the test fails; the seconds of each call, by name, for what prints them."""

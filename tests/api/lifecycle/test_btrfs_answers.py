@@ -3,7 +3,11 @@
 
 import subprocess
 
+import pytest
+
 from stack import wait_until
+
+pytestmark = pytest.mark.parallel
 
 
 def asked(program, *words):

@@ -171,27 +171,23 @@ def test_checkpoints_of_one_sandbox_at_once(sandbox, stack):
 
 
 @pytest.mark.alone
-def test_the_quota_is_exact(make_account, stack):
-    account = make_account()
+def test_the_quota_is_exact(account, own_plan):
     sandboxes = [Sandbox.create(account.api) for _ in range(3)]
-    stack.ctl("plan", "set", "basic", "checkpoints=4")
-    try:
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:  # a team's half of the workers
-            answers = list(pool.map(
-                lambda i: account.api.post(f"{sandboxes[i % 3].path}/checkpoints", {"name": f"c{i}"}), range(9)))
-        made = [answer for answer in answers if answer.status == 201]
-        assert len(made) == 4, answers
-        for answer in answers:
-            if answer.status != 201:
-                body = assert_error(answer, 422, "checkpoint_quota_exceeded")
-                assert "checkpoint" in body["message"] and (body["limit"], body["used"]) == (4, 4)
-        assert len(listed(account.api)) == 4
-        assert account.api.delete(f"/v1/checkpoints/{made[0].json()['id']}").status == 204
-        checkpoint(sandboxes[0], "again")
-        assert account.api.post(f"{sandboxes[1].path}/checkpoints", {"name": "more"}).status == 422
-        assert all(one.show()["state"] == "ready" for one in sandboxes)
-    finally:
-        stack.ctl("plan", "set", "basic", "checkpoints=20")
+    own_plan(account, checkpoints=4)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # a team's half of the workers
+        answers = list(pool.map(
+            lambda i: account.api.post(f"{sandboxes[i % 3].path}/checkpoints", {"name": f"c{i}"}), range(9)))
+    made = [answer for answer in answers if answer.status == 201]
+    assert len(made) == 4, answers
+    for answer in answers:
+        if answer.status != 201:
+            body = assert_error(answer, 422, "checkpoint_quota_exceeded")
+            assert "checkpoint" in body["message"] and (body["limit"], body["used"]) == (4, 4)
+    assert len(listed(account.api)) == 4
+    assert account.api.delete(f"/v1/checkpoints/{made[0].json()['id']}").status == 204
+    checkpoint(sandboxes[0], "again")
+    assert account.api.post(f"{sandboxes[1].path}/checkpoints", {"name": "more"}).status == 422
+    assert all(one.show()["state"] == "ready" for one in sandboxes)
 
 
 # --- restoring ---

@@ -9,7 +9,7 @@ from faults import InBackground, settle
 from full_pool import FullPool
 from page_server import lock_of, served, server_of, unfinished
 from stack import wait_until
-from tenant import Sandbox, checkpoint_of
+from tenant import Account, Sandbox, checkpoint_of
 from test_forks import fork
 from test_rollback import roll_back
 
@@ -25,13 +25,43 @@ def device():
         pytest.skip("the kernel has no /dev/userfaultfd")
 
 
+class Holders:
+    """One sandbox that holds much memory, and another one when a test has ended it."""
+
+    def __init__(self, account):
+        self.account = account
+        self.sandbox = None
+
+    def is_whole(self):
+        try:
+            return self.sandbox.show()["state"] == "ready" and self.sandbox.data.bash("pgrep -f held_memory").exit_code == 0
+        except (AssertionError, OSError):
+            return False
+
+    def one(self):
+        if not self.sandbox or not self.is_whole():
+            sandbox = self.sandbox = Sandbox.create(self.account.api, memory_mb=1024, timeout=3600)
+            program = sandbox.put_guest("held_memory.py")
+            sandbox.data.background("python3", program, str(HELD_MIB))
+            wait_until(lambda: sandbox.data.bash("test -e /tmp/sum").exit_code == 0, 120, "the memory")
+        return self.sandbox
+
+    def tidy_up(self):
+        """Delete what was made of it."""
+        self.account.clean_up(kept=self.sandbox.id)
+
+
+@pytest.fixture(scope="module")
+def holders(stack):
+    account = Account(stack, "pro")
+    yield Holders(account)
+    account.clean_up()
+
+
 @pytest.fixture
-def holder(make_account):
-    sandbox = Sandbox.create(make_account("pro").api, memory_mb=1024)
-    program = sandbox.put_guest("held_memory.py")
-    sandbox.data.background("python3", program, str(HELD_MIB))
-    wait_until(lambda: sandbox.data.bash("test -e /tmp/sum").exit_code == 0, 120, "the memory")
-    return sandbox
+def holder(holders):
+    yield holders.one()
+    holders.tidy_up()
 
 
 def assert_sums(sandbox):

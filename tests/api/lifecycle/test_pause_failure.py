@@ -53,6 +53,7 @@ def test_the_default_stops_with_the_disk(make_sandbox):
     assert sandbox.resume()["resumed_from"] == "disk"
 
 
+@pytest.mark.parallel
 def test_a_memory_that_cannot_be_kept_keeps_running(make_sandbox):
     sandbox = make_sandbox(lifecycle=KEEP)
     boot = sandbox.boot_id()
@@ -131,6 +132,7 @@ def test_at_the_deadline_it_runs_on_and_is_tried_again(make_sandbox):
     assert sandbox.stack.row(sandbox.id)["pause_failures"] == 0
 
 
+@pytest.mark.parallel
 def test_a_start_waits_for_the_network_of_a_killed_restore(make_sandbox):
     """Its namespace, with one end of the pair that has the route, ends some time after its last process."""
     sandbox = make_sandbox()

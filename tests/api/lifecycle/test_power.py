@@ -14,7 +14,7 @@ import pytest
 import events
 from client import assert_error
 from tenant import Sandbox
-from faults import instances, quiet, quota_in_use, settle  # noqa: F401
+from faults import instances, quota_in_use, settle
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel

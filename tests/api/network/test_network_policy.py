@@ -109,10 +109,10 @@ NO_ENTRIES = ["", " ", "a b", "http://x.example", "x.example/y", "*", "*.", "a.*
 
 
 @pytest.mark.parametrize("entry", NO_ENTRIES)
-def test_what_is_no_entry_is_named_by_its_place(api, entry):
+def test_what_is_no_entry_is_named_by_its_place(module_account, entry):
     for member in ("allow_out", "deny_out"):
         body = {member: ["ok.example", entry]}
-        assert_error(api.post("/v1/sandboxes", body), 422, "invalid_request", f"/{member}/1")
+        assert_error(module_account.api.post("/v1/sandboxes", body), 422, "invalid_request", f"/{member}/1")
 
 
 def test_a_put_is_checked_as_a_create_is(api, sandbox):

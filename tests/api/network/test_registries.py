@@ -16,6 +16,8 @@ import pytest
 
 from tenant import Sandbox
 
+pytestmark = pytest.mark.parallel
+
 SCRIPTS = pathlib.Path(__file__).parents[3] / "scripts"
 REGISTRY = "203.0.113.7"
 PROFILE = "package-registries"
@@ -143,6 +145,7 @@ def test_the_registries_of_each_package_manager_are_in_the_profile(stack):
     assert set(json.loads("".join(re.findall(r"'([^']*)'", seed)))) == known
 
 
+@pytest.mark.alone
 def test_an_empty_profile_is_told(stack, sandbox, tmp_path):
     before = entries(stack)
     path = tmp_path / "entries"

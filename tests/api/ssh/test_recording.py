@@ -7,10 +7,14 @@ import pathlib
 import subprocess
 import time
 
+import pytest
+
 from cli import Cli
 from recording import CONTROL, Recording
 from ssh import Ssh
 from stack import wait_until
+
+pytestmark = pytest.mark.parallel
 
 PAGE = "still here"
 

@@ -104,8 +104,8 @@ def test_a_key_reaches_no_further_than_the_one_that_adds_it(account, stack, tmp_
     "ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl", RSA_1024,
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJlAAAA", "ssh-rsa " + "A" * 8000,
 ], ids=lambda text: text[:24])
-def test_what_is_no_public_key(api, wrong):
-    refused = assert_error(api.post("/v1/ssh_keys", {"public_key": wrong}), 422, "invalid_request", "/public_key")
+def test_what_is_no_public_key(module_account, wrong):
+    refused = assert_error(module_account.api.post("/v1/ssh_keys", {"public_key": wrong}), 422, "invalid_request", "/public_key")
     assert wrong[-20:] == "" or wrong[-20:] not in str(refused)
 
 

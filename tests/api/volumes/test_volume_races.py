@@ -18,6 +18,8 @@ from stack import wait_until
 from test_volume_files import CHANGES
 from volumes import OCTETS, Volume
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture
 def volume(api):
@@ -80,6 +82,7 @@ def test_a_write_and_an_attach(make_account):
     race(make_account("pro"), 8)
 
 
+@pytest.mark.alone
 @pytest.mark.faults
 def test_a_write_and_an_attach_a_hundred_times(make_account):
     assert race(make_account("pro"), 100) == {201, 409}, "both came first now and then"
@@ -198,6 +201,7 @@ def test_a_writer_killed(api, fault_points, volume, make_sandbox, point):
 # --- the keeper ---
 
 
+@pytest.mark.alone
 def test_a_keeper_that_was_stopped_or_removed(stack, volume):
     volume.write("/file", b"x")
     first = keeper(stack)
@@ -211,6 +215,7 @@ def test_a_keeper_that_was_stopped_or_removed(stack, volume):
     assert volume.read("/file") == b"y"
 
 
+@pytest.mark.alone
 @pytest.mark.faults
 def test_a_keeper_that_does_not_answer_keeps_no_sandbox_waiting(stack, api, volume):
     volume.write("/file", b"x")
@@ -236,6 +241,7 @@ def test_whoever_makes_a_keeper_is_killed(stack, fault_points, volume, point):
     settle(stack)
 
 
+@pytest.mark.alone
 def test_many_need_a_keeper_at_once(stack, volume):
     volume.write("/file", b"x")
     os.kill(keeper_pid(stack), signal.SIGKILL)
@@ -296,6 +302,7 @@ def test_a_delete_of_a_volume_killed(api, stack, fault_points, volume, point):
     assert stack.incus.raw("GET", path)[0] == 404
 
 
+@pytest.mark.alone
 @pytest.mark.faults
 def test_a_volume_that_nobody_uses_leaves_the_keeper(stack, api, volume):
     deleted = Volume(api)
@@ -336,6 +343,7 @@ def restart(stack, process, api, killed):
     wait_until(lambda: api.get("/v1/volumes").status == 200, 30, "the service")
 
 
+@pytest.mark.alone
 @pytest.mark.faults
 @pytest.mark.parametrize("process", [*WORKERS, "keeper", "database", "incusd"])
 def test_a_restart_between_any_two_steps(api, stack, process):

@@ -90,8 +90,8 @@ def test_one_of_many_creates_of_a_name_wins(api):
     ({"name": "a", "size_gb": 1}, "/size_gb"),
     ({"name": "a", "team": ""}, "/team"),
 ])
-def test_bodies_that_are_refused(api, body, field):
-    assert_error(api.post("/v1/volumes", body), 422, "invalid_request", field)
+def test_bodies_that_are_refused(module_account, body, field):
+    assert_error(module_account.api.post("/v1/volumes", body), 422, "invalid_request", field)
 
 
 @pytest.mark.parametrize("name", ["a", "0", "a-", "a--b", "a" * 63])
