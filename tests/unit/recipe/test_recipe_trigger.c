@@ -25,14 +25,16 @@ static struct worker worker = {.lease_owner = OWNER, .settings = &settings};
 DB_STATEMENT(attempts_statement) = {
     "test.attempts", "SELECT attempts FROM template_recipes WHERE template_version_id = ?", true};
 
+static char no_registry[] = "";
+
 static void set_cache(unsigned gb, unsigned mount_gb)
 {
     settings = (struct settings){.build_cache_gb = gb,
                                  .build_cache_steps = gb,
                                  .build_cache_mount_gb = mount_gb,
-                                 .image_registry_default = "",
-                                 .image_registry_mirrors = "",
-                                 .image_registries_http = "",
+                                 .image_registry_default = no_registry,
+                                 .image_registry_mirrors = no_registry,
+                                 .image_registries_http = no_registry,
                                  .image_max_mb = 1};
 }
 
