@@ -105,9 +105,10 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  * A Dockerfile of several stages has one sandbox, whose root changes. First the images of all
  * stages are fetched, each into its own folder. If the sandbox begins with a template, a step of
  * type "template" copies its root into the folders of the "numbers". A step of type "stage"
- * exchanges the root for the folder of its "number", if this folder exists. A step of type "save"
- * packs the "sources". A later step of type "copy_stage" copies them. It is like copy, and has the
- * number of the "stage" instead of "files".
+ * exchanges the root for the folder of its "number", if this folder exists.
+ *
+ * A step of type "save" packs the "sources". A later step of type "copy_stage" copies them. It is
+ * like copy, and has the number of the "stage" instead of "files".
  */
 void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan,
                            const json_t *secrets);

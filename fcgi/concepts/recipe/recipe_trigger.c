@@ -26,6 +26,9 @@ static const char *base_at(const struct recipe_place *place, unsigned step)
     const json_t *next = recipe_step_at(place, step);
     const json_t *before = step ? recipe_step_at(place, step - 1) : NULL;
     const char *target = recipe_text(json_object_get(place->recipe, RECIPE_BUILD), "base");
+    /* When the build has finished, the defaults have its own ONBUILD, which is for others. */
+    if (step > recipe_step_count(place))
+        return NULL;
     if (is_type(before, "stage"))
         return json_object_get(before, "files_only") ? NULL : recipe_text(before, "path");
     /* A build of several stages has a step for each of its bases. */

@@ -135,9 +135,9 @@ int sandbox_update(struct worker *worker, const char *id, const struct sandbox_u
 int sandbox_hold(struct worker *worker, const char *id, uint32_t hold_s, struct sandbox *sandbox,
                  struct error **err);
 
-/* Expose a port of a running sandbox or change its access, or withdraw a port. Previews that are not
- * allowed any more end. Errors: those of sandbox_state_require_running(), ERR_INVALID_REQUEST (too
- * many ports), ERR_NOT_FOUND (the port to withdraw is not exposed). */
+/* Expose a port of a running sandbox or change its access, or withdraw a port. Previews that are
+ * not allowed any more end. Errors: those of sandbox_state_require_running(), ERR_INVALID_REQUEST
+ * (too many ports), ERR_NOT_FOUND (the port to withdraw is not exposed). */
 int sandbox_port_put(struct worker *worker, const char *id, struct exposed_port port,
                      struct sandbox *sandbox, struct error **err);
 int sandbox_port_delete(struct worker *worker, const char *id, uint16_t port, struct error **err);

@@ -78,7 +78,7 @@ TEST(test_what_is_wrong_is_said)
 {
     struct error *err = NULL;
     struct parsed parsed;
-    assert_fails_saying(PARSE(&parsed, "creat"), ERR_CONFIG, "'create' meant");
+    assert_fails_saying(PARSE(&parsed, "creat"), ERR_CONFIG, "mean 'create'");
     arguments_free(&parsed.call);
     assert_fails_saying(PARSE(&parsed, "list", "--none"), ERR_CONFIG, "--none of list");
     arguments_free(&parsed.call);

@@ -181,6 +181,18 @@ TEST(a_template_is_there_from_the_beginning)
     end(&turn);
 }
 
+/* Their defaults have them when the build has finished. */
+TEST(its_own_are_for_others)
+{
+    struct recipe_turn turn;
+    begin("FROM t\nONBUILD RUN a\n", &turn);
+    assert_steps(&turn, 1, "");
+    end(&turn);
+    begin("FROM " IMAGE "i\nONBUILD RUN a\n", &turn);
+    assert_steps(&turn, 2, "image");
+    end(&turn);
+}
+
 /* The first step of three is for an image of COPY --from, whose instructions do not run. */
 TEST(each_stage_has_those_of_its_base)
 {
