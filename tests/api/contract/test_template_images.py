@@ -244,6 +244,7 @@ def test_an_image_by_a_tag_is_cached_by_its_digest(account, registry):
     assert made(4) == (2, "two")
 
 
+@pytest.mark.long
 def test_images_share_their_lower_layers(account, registry):
     """A second image costs its own layers: the registry does not have the shared one any more. The first one comes
     slowly, because what takes less than a second is not cached."""
@@ -401,6 +402,7 @@ RUN cat /made /etc/which; exit 3
     assert [step["title"] for step in failures[0]["steps"]] == [step["title"] for step in failures[1]["steps"]]
 
 
+@pytest.mark.long
 def test_templates_that_stages_cannot_begin_with(account, stack, registry):
     """One template, and images only if the template can fetch them."""
     api, other, image, name = account.api, slug(), slug(), slug()
@@ -439,6 +441,7 @@ RUN case $- in *e*) echo "$V" >/seen;; esac; cat /srv/file >>/seen; /srv/tool >>
         api.destroy(sandbox.id)
 
 
+@pytest.mark.long
 def test_an_image_without_files(account, registry):
     api, name, alone = account.api, slug(), slug()
     create(api, alone, dockerfile="FROM scratch\nRUN echo made >/made")
@@ -457,6 +460,7 @@ CMD ["/app"]
     assert sh(Sandbox.create(api, template=alone), "cat /made") == "made\n"
 
 
+@pytest.mark.long
 def test_all_of_a_stage(account, registry):
     """A link that is named means its file. In an image without files, folders of the build become links of the stage, and
     links are copied again over themselves."""

@@ -159,6 +159,7 @@ def test_what_does_not_fit_the_memory_runs_the_command(make_account, stack):
         assert other.document["resumed_from"] is None and asked(other).split()[0] != words
 
 
+@pytest.mark.long
 def test_memory_counts_and_goes_with_its_version(account, stack, own_plan):
     api = account.api
     stack.ctl("team", "set-plan", account.team, "enterprise")

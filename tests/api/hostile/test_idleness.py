@@ -68,6 +68,7 @@ def test_work_that_is_feigned_lasts_until_the_deadline(make_sandbox):
     assert cause_of_pause(held) == ["deadline"]
 
 
+@pytest.mark.long
 def test_false_agents(make_account, make_sandbox):
     """With a false agent root of a sandbox says what it likes, of its own sandbox."""
     hostile = make_account("pro").api
