@@ -228,7 +228,10 @@ def test_the_cache_of_a_team_is_bounded(builds, account, stack):
     wait_until(lambda: name not in stack.incus.names(), 60, "the end of its disk")
 
 
-@pytest.mark.parametrize("trigger,steps", [("RUN date +%N >/once; sleep 1.2", ["run", "run", "run"]), ("STOPSIGNAL SIGINT", ["env", "run", "run"])])
+@pytest.mark.parametrize(("trigger", "steps"), [
+    ("RUN date +%N >/once; sleep 1.2", ["run", "run", "run"]),
+    pytest.param("STOPSIGNAL SIGINT", ["env", "run", "run"], marks=pytest.mark.long),
+])
 def test_onbuild_of_a_base_is_cached(account, stack, trigger, steps):
     """Steps behind those of ONBUILD are found again, and the version has the settings of ONBUILD all the same."""
     api, base = account.api, slug()

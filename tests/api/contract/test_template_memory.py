@@ -144,6 +144,7 @@ def test_a_warm_instance_has_continued_the_memory(make_account, stack):
     assert len(stack.query(f"SELECT 1 {rows}", version["id"])) <= 2
 
 
+@pytest.mark.long
 def test_what_does_not_fit_the_memory_runs_the_command(make_account, stack):
     api = make_account("pro").api
     name, version = made(api, stack)
@@ -224,6 +225,7 @@ def test_a_version_is_deleted_while_its_memory_is_kept(account, stack):
     wait_until(lambda: api.list() == [], 60, "the end of the build's sandbox")
 
 
+@pytest.mark.long
 def test_a_create_waits_for_the_ready_command_for_a_bounded_time(make_account, stack):
     """It succeeds at the size of the build alone. A start command that fails ends the wait."""
     api, size = make_account("pro").api, "grep -q '^MemTotal: *393216 ' /proc/meminfo"

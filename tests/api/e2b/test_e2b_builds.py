@@ -229,6 +229,7 @@ def test_env_knows_variables_and_no_commands(call, account):
     assert {"WHO=ann", "LITERAL=$(id) `id` $PATH a$5", "NONE=<>", "OTHERWISE=other", "GIVEN=given"} <= set(lines), lines
 
 
+@pytest.mark.long
 def test_a_start_command_that_fails_fails_the_build(call):
     for ready in ({}, {"readyCmd": "test -e /nothing"}):
         done = ended(call, requested(call), startCmd="echo boom; exit 3", **ready)

@@ -74,6 +74,7 @@ def package(folder, version):
     return (folder / "tree.deb").read_bytes()
 
 
+@pytest.mark.long
 def test_a_package_is_installed_at_once(sandbox, internet, tmp_path):
     """With the lists of the image, without "apt-get update" before."""
     ask = "apt-get install --yes --print-uris tree"

@@ -290,6 +290,7 @@ def test_a_tree_too_large_for_an_answer(make_sandbox, api, volume):
     assert len(volume.list("/", depth="1").json()["entries"]) == 2
 
 
+@pytest.mark.long
 def test_long_targets_make_shorter_pages(make_sandbox, api, volume):
     """As JSON, a control character is six bytes."""
     sandbox = make_sandbox(volume_mounts=volume.mounts())
