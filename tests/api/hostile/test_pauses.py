@@ -21,7 +21,8 @@ open("/tmp/ready", "w").close()
 time.sleep(9999)
 """
 FORKS = "for _ in 1 2 3 4; do (while :; do /bin/true; done) & done; touch /tmp/ready; wait"
-BOMB = "bomb() { bomb | bomb & }; bomb; sleep 2; touch /tmp/ready; sleep 9999"
+# The shell itself starts no process behind the bomb: it would fail, and end.
+BOMB = "mkfifo /tmp/wait; bomb() { bomb | bomb & }; bomb; read -t 2 <>/tmp/wait; : >/tmp/ready; exec sleep 9999"
 
 
 @pytest.mark.parametrize("command", [("python3", "-c", TRACED), ("bash", "-c", FORKS), ("bash", "-c", BOMB)],
