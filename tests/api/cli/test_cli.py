@@ -487,6 +487,7 @@ def test_checkpoints_and_templates(cli, sandbox, module_account):
     assert cli("template", "build", "x").returncode == 2
 
 
+@pytest.mark.long
 def test_templates_of_dockerfiles(cli, module_account, stack, tmp_path):
     slug = f"{module_account.team}-dockerfile"
     files = {"Dockerfile": f"ARG BASE\nFROM $BASE\nCOPY . /made/\nRUN cd /made; find . | LC_ALL=C sort | xargs echo\n",

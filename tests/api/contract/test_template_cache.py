@@ -175,6 +175,7 @@ def test_a_cached_step_that_is_lost_runs_again(builds, account, stack):
     assert builds.read("wc -l <~/first") == "1\n"
 
 
+@pytest.mark.long
 def test_an_equal_version_has_the_same_files(builds, account, stack):
     """It is a version of its own, also in another template, and outlives the one whose files it has."""
     steps = [run("date +%N >~/first"), {"type": "workdir", "path": "/tmp"}]
@@ -196,6 +197,7 @@ def test_an_equal_version_has_the_same_files(builds, account, stack):
     assert other.read("cat ~/first; pwd") == said
 
 
+@pytest.mark.long
 def test_an_equal_version_whose_files_are_lost_is_built(builds, stack):
     steps = [run("date +%N >~/first")]
     version = builds.make(steps)

@@ -176,6 +176,7 @@ def nix(folder_):
     return [*made, link("etc", f"/{store}etc"), link("bin", f"/{store}tools"), link("tmp", "/var/tmp")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("files,user", [(musl, "user"), (distroless, "nonroot"), (nix, "user")])
 def test_images_of_other_kinds(account, registry, tmp_path, files, user):
     """Another C library, no shell, and an odd /etc: the programs of the image and the steps of a build run."""
@@ -266,6 +267,7 @@ def test_images_share_their_lower_layers(account, registry):
     assert "layer 1 of 2" in whole and "does not have it" in whole
 
 
+@pytest.mark.long
 def test_stages_copy_from_each_other(account, registry):
     api, name = account.api, slug()
     for one in ("builder", "base"):
@@ -306,6 +308,7 @@ USER 700
     assert sh(sandbox, "ls -d /.sandlot-image* /var/tmp/.sandlot-build 2>/dev/null || true", user="root") == ""
 
 
+@pytest.mark.long
 def test_the_triggers_of_a_base(account, registry):
     """ONBUILD runs once, directly after FROM, in a Dockerfile that begins with an image, a stage's image or a template."""
     api, name, child, last, stages = account.api, slug(), slug(), slug(), slug()
@@ -497,6 +500,7 @@ def test_a_stage_without_the_file(account, registry):
     assert "line 1: save" in log and "ended with status 1. The stage has no file /none." in log
 
 
+@pytest.mark.long
 def test_a_private_registry(account, other_account, stack, registry):
     api = account.api
     with_login = [build(api, f"{ODD}/private/small", registry_login={"user": USER, "password": "not this one"})]

@@ -62,6 +62,7 @@ def test_the_next_build_finds_the_files(account, other_account, stack):
     assert stack.query(VOLUMES, other_account.team)[0]["id"] != volume["id"]
 
 
+@pytest.mark.long
 def test_onbuild_of_the_base_finds_the_files(account, stack):
     api = account.api
     base, _ = build(api, stack.template, [f"ONBUILD {add('one')}"])
@@ -70,6 +71,7 @@ def test_onbuild_of_the_base_finds_the_files(account, stack):
     assert said(second) == ["one", "one"]
 
 
+@pytest.mark.long
 def test_a_command_that_fails_changes_nothing(account, stack):
     api = account.api
     build(api, stack.template, [add("one")])
@@ -125,6 +127,7 @@ def test_a_full_volume_breaks_no_build(account, stack):
     assert said(last) == ["again"], last["log"]
 
 
+@pytest.mark.long
 def test_two_builds_at_once(account, stack):
     """Each has a copy of the folder, and the last one that succeeds is kept whole."""
     api = account.api

@@ -87,6 +87,7 @@ def test_a_failed_build_is_built_again(account, stack):
     assert sealed(stack, name) == [0, 0]
 
 
+@pytest.mark.long
 def test_onbuild_of_the_base_runs_once_again(account, stack):
     api, base, name = account.api, slug(), slug()
     create(api, base, dockerfile=f"FROM {stack.template}\nONBUILD EXPOSE 82\nONBUILD RUN echo once >>/once\n")

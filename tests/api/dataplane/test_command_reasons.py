@@ -68,6 +68,7 @@ def ask(data, cmd, timeout, **headers):
     return data.request("POST", "/exec", body, {"Content-Type": "application/json", **headers})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", REASONS)
 def test_it_is_told_in_each_way(clean, cli, ssh, kind):
     cmd, words = REASONS[kind]

@@ -57,6 +57,7 @@ def test_builds_with_the_package(installed, stack, account, files, client):
     assert account.api.list() == [], "no sandbox of a build stays"
 
 
+@pytest.mark.long
 def test_a_dockerfile_with_the_package(installed, stack, account, files):
     build(installed, stack, account, "dockerfile", "e2b", files)
 

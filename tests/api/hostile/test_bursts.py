@@ -68,6 +68,7 @@ def test_a_burst_of_creates_leaves_others_their_turn(stack, make_account, bystan
     assert 0 < max(starting) <= most, starting
 
 
+@pytest.mark.long
 def test_a_burst_of_pauses_leaves_others_their_turn(stack, make_account, bystander):
     """A pause writes memory: beside others a team has as many at once as half of the processors."""
     hostile = make_account("pro")
@@ -113,6 +114,7 @@ def test_pauses_that_wait_for_their_sandbox_leave_a_turn(stack, make_account, by
     assert took < 15, "less than pool_wait_ms"
 
 
+@pytest.mark.long
 def test_a_burst_of_connects_leaves_others_their_turn(stack, make_account, bystander):
     """A connect resumes a paused sandbox, and takes as much of the processors as a create."""
     hostile = make_account("pro")

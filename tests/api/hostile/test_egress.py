@@ -50,6 +50,7 @@ def is_served(sandbox, value=VALUE):
     return value in asked(sandbox)
 
 
+@pytest.mark.long
 def test_a_team_and_a_user_have_so_many_connections(stack, account, other_account, make_account, outside):
     """One user fills his share from two sandboxes of a team, then a team its share from two users."""
     neighbour = with_rule(make_account().api)

@@ -178,6 +178,7 @@ def test_a_user_leaves_servers_to_others(attacker):
         assert has_server(attacker)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind, held_mib, attacker", [
     ("forks", HOSTILE_MIB, 1024), ("processes", CROWD_HELD_MIB, CROWD_MEMORY_MIB), ("drops", HOSTILE_MIB, 1024),
     ("writes", HOSTILE_MIB, 1024)], indirect=["attacker"])

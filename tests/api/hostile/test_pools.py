@@ -238,6 +238,7 @@ def trickles(api, volume, count, **options):
             one.end()
 
 
+@pytest.mark.long
 def test_trickling_uploads_do_not_stop_the_files_of_others(hostile, bystander):
     volume, own = Volume(hostile.api), Volume(bystander.api)
     own.write("/note", b"kept")
