@@ -204,8 +204,8 @@ step()
     STEP_TITLE=
 }
 
-# ahead NAME COMMAND…: runs COMMAND beside the steps that follow, with its output in setup/ahead-NAME.log. It prepares what
-# a later step takes under a lock (with_lock). A failure of it is no failure: that step does the same again, and reports.
+# ahead NAME COMMAND…: runs COMMAND beside the steps that follow, with its output in setup/ahead-NAME.log. COMMAND
+# prepares files that a later step uses under a lock (with_lock). When COMMAND fails, that step repeats it and reports the error.
 ahead()
 {
     local log=$LOG_DIR/setup/ahead-$1.log

@@ -25,7 +25,7 @@ FIRST = (ONE_INTERNET, BUILDS, "e2b/test_e2b_builds.py", "hostile/test_idleness.
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark the tests that need a build with fault points: a point stops whichever worker comes by, so they run alone.
+    """Mark the tests that need a build with fault points: a point stops any worker that reaches it, so they run alone.
     Let the longest files begin first in a parallel run."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())

@@ -115,7 +115,7 @@ int event_list(struct db *db, const struct event_filter *filter, uint64_t after,
 
 #define EVENT_SCAN_MAX 2000
 /* Find the number up to which one look of a reader may go, so that event_list() reads about
- * EVENT_SCAN_MAX rows of all teams together, however few of them match the filter. *end: at most
+ * EVENT_SCAN_MAX rows of all teams together, also when few rows match the filter. *end: at most
  * head. */
 int event_scan_end(struct db *db, const struct event_filter *filter, uint64_t after, uint64_t head,
                    uint64_t *end, struct error **err);

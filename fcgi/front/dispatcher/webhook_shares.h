@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Count the transfers of webhooks by team and by user, so that no tenant uses all of them.
+ * Count the transfers of webhooks by team and by user, so that one tenant cannot use all transfers.
  *
  * While few transfers run, a tenant may have many. When half of all run, each tenant gets only a
  * few: so the other half is for tenants that have fewer.

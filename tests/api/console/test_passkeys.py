@@ -105,7 +105,7 @@ def test_a_challenge_adds_one_passkey(stack, person, tmp_path):
     one, two = Authenticator(stack, tmp_path), Authenticator(stack, tmp_path)
     assert person.browser.post("/v1/me/passkeys", one.create(begun, "one")).status == 201
     assert_error(person.browser.post("/v1/me/passkeys", two.create(begun, "two")), 401, "invalid_credentials")
-    # The answer lists the passkeys that exist. A browser that ignores the list cannot add one of them again.
+    # The answer lists the passkeys that exist. A browser that ignores the list cannot add a passkey twice.
     begun = begin(person)
     assert begun["exclude"] == [b64(one.id)]
     assert_error(person.browser.post("/v1/me/passkeys", one.create(begun, "again")), 422, "invalid_request")

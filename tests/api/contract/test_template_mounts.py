@@ -99,7 +99,7 @@ def test_folders_and_users(account, stack):
 
 @pytest.mark.long
 def test_a_full_volume_breaks_no_build(account, stack):
-    """Half of the volume is free before each command, whatever files it has. So a member who fills it costs the others their caches."""
+    """Before each command, the service deletes files until half of the volume is free. So a member who fills it costs the others their caches."""
     api, mb = account.api, int(stack.settings["build_cache_mount_gb"]) * 1024
     volume = "/dev/sandlot-caches"
 

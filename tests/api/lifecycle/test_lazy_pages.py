@@ -47,7 +47,7 @@ class Holders:
         return self.sandbox
 
     def tidy_up(self):
-        """Delete what was made of it."""
+        """Delete the sandboxes and checkpoints that the test made from this one."""
         self.account.clean_up(kept=self.sandbox.id)
 
 

@@ -121,7 +121,7 @@ def test_what_needs_a_running_sandbox_names_the_state(sandbox, fault_points):
 
 
 def test_requests_to_a_sandbox_that_pauses(sandbox, stack, fault_points):
-    """Busy on the data plane. E2B's clients are told that it does not run: they know no other answer."""
+    """The data plane answers that the sandbox is busy. E2B's hosts answer that it does not run, because E2B's clients know no other answer."""
     theirs = Origin(stack.ca_file, f"https://49983-{route_of(sandbox)}.{stack.data_plane_host}")
     fault_points.arm("pause.begun", "wait", "sandlot-api")
     pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")

@@ -404,7 +404,7 @@ TEST(a_long_chain_of_keys_is_listed_and_revoked_as_a_whole)
     api_keys_free(keys, count);
 }
 
-/* Whoever had a stolen key may have made keys with it, and keys with these. */
+/* A thief may have created keys with a stolen key, and more keys with these. */
 TEST(a_key_is_revoked_with_what_it_created)
 {
     struct error *err = NULL;

@@ -36,7 +36,7 @@ static void hash_of(const char *text, size_t piece, char hash[STREAMED_BODY_HASH
     struct source source = {text, piece, false};
     char data[3];
     begin(&body, &request, &source);
-    /* The handler reads a part of it. */
+    /* The handler reads a part of the body. */
     assert_true(request.read_body(request.body_context, data, sizeof data) > 0);
     assert_memory_equal(data, text, 1);
     assert_ok(streamed_body_read(&body, &err));

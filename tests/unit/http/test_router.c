@@ -297,7 +297,7 @@ TEST(test_nulls)
                    "/timeot");
     assert_refused(SEND("PUT", "/v1/full/x", JSON, "{\"old\":null}"), 422, "invalid_request",
                    "/old");
-    /* A body that is null is none. */
+    /* A body that is null counts as a missing body. */
     assert_reads("PUT", "null", "null");
     assert_refused(SEND("POST", "/v1/things", JSON, "null"), 422, "invalid_request", "");
 }

@@ -95,7 +95,7 @@ TEST(stopped_is_told_from_busy)
                         ERR_SANDBOX_BUSY, "resuming");
 }
 
-/* A sandbox that changes its state is busy, whatever the call. A move looks like a pause. */
+/* Each call answers that a sandbox in a transition is busy. A move looks like a pause. */
 TEST(calls_that_need_a_running_sandbox)
 {
     for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++) {

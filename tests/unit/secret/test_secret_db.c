@@ -158,7 +158,7 @@ TEST(a_change_is_given_to_many_in_pieces)
     assert_false(do_piece());
     assert_int_equal(with_revision(3), 100);
     assert_int_equal(with_revision(2), 150);
-    /* A request does all of it. */
+    /* The request itself updates all sandboxes. */
     assert_ok(put_secret("one", &err));
     assert_int_equal(with_revision(4), 100);
     assert_int_equal(with_revision(3), 150);

@@ -46,7 +46,7 @@ class Redirects(urllib.request.HTTPRedirectHandler):
 
 
 class Registry:
-    """kept: documents of an earlier call by their digests. What is asked for is added."""
+    """kept: documents of an earlier call, by their digests. The methods add each document that they fetch."""
 
     def __init__(self, order, kept=None):
         self.kept = kept if kept is not None else {}
