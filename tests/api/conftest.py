@@ -21,7 +21,8 @@ from tenant import Account, Sandbox
 # Of the rest, the files with the most tests come first, so that the processes end at about the same time.
 ONE_INTERNET = "network/"
 BUILDS, IMAGES = "contract/test_template_", "contract/test_template_images.py"
-FIRST = (ONE_INTERNET, BUILDS, "e2b/test_e2b_builds.py", "hostile/test_idleness.py", "console_ui/")
+FIRST = (ONE_INTERNET, BUILDS, "e2b/test_e2b_builds.py", "hostile/test_idleness.py", "console_ui/", "hostile/test_page_server.py",
+         "lifecycle/test_lazy_pages.py")
 
 
 def pytest_collection_modifyitems(config, items):

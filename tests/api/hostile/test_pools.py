@@ -275,6 +275,7 @@ def test_pauses_of_several_teams_take_no_worker_that_a_create_needs(make_account
     assert busy == 0
 
 
+@pytest.mark.parallel
 def test_bodies_of_strangers_are_not_waited_for(hostile):
     """JSON is read by the worker too: not before it is known who asks."""
     volume = Volume(hostile.api)
@@ -316,6 +317,7 @@ def test_killed_workers_leave_no_share_behind(hostile):
         assert answer.status in (200, 201), answer
 
 
+@pytest.mark.parallel
 def test_a_change_writes_no_index_that_stays_as_it_is(hostile):
     """Or each small change writes up to 64 rows."""
     api, stack = hostile.api, hostile.stack

@@ -62,6 +62,7 @@ def test_pause_within_one_second(make_sandbox, fields):
     assert sandbox.data.read("/home/user/kept") == b"kept"
 
 
+@pytest.mark.parallel
 def test_a_timeout_set_during_a_move_counts_after_it(make_sandbox, stack):
     """The move of a sandbox that is stopped only to move has the deadline that it gets at its next start."""
     sandbox = make_sandbox(timeout=60)
@@ -114,6 +115,7 @@ def test_a_resume_can_shorten_the_deadline(make_sandbox):
     assert (state, late_s <= LATE_S) == (404, True), (state, late_s)
 
 
+@pytest.mark.parallel
 def test_a_paused_sandbox_has_no_deadline(make_sandbox):
     sandbox = make_sandbox(timeout=2)
     assert sandbox.pause()["deadline"] is None
@@ -124,6 +126,7 @@ def test_a_paused_sandbox_has_no_deadline(make_sandbox):
     watch(sandbox)
 
 
+@pytest.mark.parallel
 def test_after_the_deadline_nothing_brings_it_back(make_sandbox):
     sandbox = make_sandbox(timeout=1)
     watch(sandbox)
