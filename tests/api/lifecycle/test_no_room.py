@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""No room: a storage pool that is full, a sandbox that has filled its own disk, a host without memory."""
+"""No room: a storage pool that is full, a host without memory."""
 
 import json
-import os
 
 import pytest
 
@@ -78,25 +77,6 @@ def test_a_pause_without_room_says_why_the_memory_is_lost(account, stack):
 
 def doctor(stack):
     return json.loads(stack.ctl("doctor", check=False).stdout)["findings"]
-
-
-def test_a_sandbox_that_has_filled_its_disk(make_account, stack, set_plan):
-    """The memory image does not compete with the files for the quota."""
-    set_plan("basic", disk_gb=1)
-    sandbox = Sandbox.create(make_account().api)
-    sandbox.data.upload("/home/user/kept", b"kept")
-    boot_id = sandbox.boot_id()
-    filled = sandbox.data.bash("head -c 2G /dev/zero >/home/user/filler; sync; echo more >/home/user/more && sync")
-    assert filled.exit_code != 0, "the disk is full"
-    assert sandbox.pause()["state"] == "stopped"
-    assert sandbox.resume()["resumed_from"] == "memory"
-    assert sandbox.boot_id() == boot_id
-    assert sandbox.data.read("/home/user/kept") == b"kept"
-    os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], 9)
-    wait_until(lambda: sandbox.show()["state"] == "stopped", 20, "the notice")
-    assert sandbox.resume()["resumed_from"] == "disk", "a start from a full disk works too"
-    assert sandbox.data.read("/home/user/kept") == b"kept"
-    sandbox.data.check("rm /home/user/filler; sync; echo more >/home/user/more; sync; cat /home/user/more")
 
 
 @pytest.mark.long
