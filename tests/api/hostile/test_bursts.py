@@ -32,7 +32,7 @@ def test_streams_of_one_key_in_many_teams(stack, make_account, bystander):
         assert statuses == {200: share, 429: 100 - share}
         with events.Stream(bystander.api) as honest:
             assert honest.response.status == 200
-            bystander.goes_on(rounds=1)
+            bystander.goes_on()
             assert honest.event()["kind"] == "sandbox.created"
 
     def is_let_in():
@@ -155,7 +155,7 @@ def test_creates_pauses_and_deletes_at_once(stack, make_account, set_plan, bysta
         ids = [one["id"] for one in made] * MANY
         waiting += burst(*(("POST", f"/v1/sandboxes/{id}/pause", {}) for id in ids[:MANY]))
         waiting += burst(*(("DELETE", f"/v1/sandboxes/{id}") for id in ids[len(made) // 2:][:MANY]))
-        bystander.goes_on(rounds=1)
+        bystander.goes_on()
         statuses = collections.Counter(one.result().status for one in waiting)
     assert set(statuses) <= ANSWERS, statuses
     assert statuses[200] or statuses[204], statuses

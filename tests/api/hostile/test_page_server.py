@@ -190,7 +190,7 @@ def test_a_guest_that_makes_events_without_end(attacker, bystander, kind, held_m
     seen = resume_and_watch(attacker)
     print(f"{kind}: {seen}")
     assert 0 < seen["kib"] < SERVER_KIB and seen["s"] < SERVER_S
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     assert attacker.show()["state"] == "ready"
     attacker.data.check("rm -f /tmp/answer; touch /tmp/ask")
     wait_until(lambda: attacker.data.bash("test -e /tmp/answer").exit_code == 0, 120, "the sums")

@@ -34,7 +34,7 @@ def test_a_pause_ends(stack, account, bystander, command):
     path = f"/1.0/instances/{hostile.instance}/files?path=/tmp/ready"
     wait_until(lambda: stack.incus.raw("GET", path)[0] == 200, 60, "the processes")
     pausing = InBackground(hostile.pause)
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     assert pausing.result()["state"] == "stopped"
     assert hostile.resume()["state"] == "ready"
     account.api.destroy(hostile.id)

@@ -122,7 +122,7 @@ def test_mute_agents_do_not_hold_the_wake_pool(hostile, bystander):
                    30, "a hostile sandbox that is woken")
         for _ in range(3):
             assert own.preview(PORT).request("GET", "/", timeout_s=20).status == 200
-            bystander.goes_on(rounds=1)
+            bystander.goes_on()
             own.api.pause(own.id)
     assert statuses(answers) <= {429, 502, 503}, statuses(answers)
 
@@ -248,7 +248,7 @@ def test_trickling_uploads_do_not_stop_the_files_of_others(hostile, bystander):
             assert own.read("/note") == b"kept"
             assert own.names() == ["note"]
             own.write("/note", b"kept")
-        bystander.goes_on(rounds=1)
+        bystander.goes_on()
         # Each one ends: cut because it is slow, or refused while others have the team's share.
         wait_until(lambda: all(one.answer for one in slow), 90, "the ends of the uploads")
     ends = {one.answer.status for one in slow}

@@ -60,4 +60,4 @@ def test_many_busy_sandboxes_weigh_as_much_as_one(many, bystander):
         # It has one processor at most, and the others have all the rest. By sandbox it had a thirteenth.
         share = share_of(bystander.sandbox, many)
         assert share > min(0.2, 0.6 / max(1, os.cpu_count() - 1)), share
-        bystander.goes_on(rounds=1, pause=False)
+        bystander.goes_on(pause=False)
