@@ -13,7 +13,7 @@ from tenant import Account, Sandbox
 MANY = 12
 BURN = ("sh", "-c", "while :; do :; done")
 SETTLE_S = 5  # weights are set every two seconds
-LOOK_S = 8
+LOOK_S = 4
 
 
 def used(sandboxes):

@@ -42,13 +42,8 @@ def test_kill_within_one_second(make_sandbox, stack):
     assert sandbox.data.call("process.Process/List", {}).status == 404
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"lifecycle": {"on_timeout": "pause"}}, {"auto_pause": True}],
-    ids=["on_timeout", "auto_pause"],
-)
-def test_pause_within_one_second(make_sandbox, fields):
-    sandbox = make_sandbox(timeout=2, **fields)
+def test_pause_within_one_second(make_sandbox):
+    sandbox = make_sandbox(timeout=2, lifecycle={"on_timeout": "pause"})
     sandbox.data.upload("/home/user/kept", b"kept")
     program = sandbox.put_guest("counter.py")
     pid = sandbox.data.background("python3", program, "/tmp/count")
