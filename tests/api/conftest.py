@@ -10,7 +10,6 @@ import pytest
 from bystander import Bystander
 from npm_packages import installed  # noqa: F401 (a fixture)
 from fake_internet import FakeInternet
-from identity_provider import ApiSettings
 from ssh import Ssh
 from stack import Stack, StackMissing
 from tenant import Account, Sandbox
@@ -77,17 +76,6 @@ def stack():
         return Stack.find()
     except StackMissing as missing:
         pytest.exit(str(missing), returncode=2)
-
-
-@pytest.fixture
-def links_create_users(stack):
-    """A setting of the deployment, so the test is alone."""
-    settings = ApiSettings(stack)
-    try:
-        settings.set({"links_create_users": "on"})
-        yield
-    finally:
-        settings.put_back()
 
 
 @pytest.fixture
