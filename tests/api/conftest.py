@@ -20,8 +20,9 @@ from tenant import Account, Sandbox
 # Of the rest, the files with the most tests come first, so that the processes end at about the same time.
 ONE_INTERNET = "network/"
 BUILDS, IMAGES = "contract/test_template_", "contract/test_template_images.py"
-FIRST = (ONE_INTERNET, BUILDS, "e2b/test_e2b_builds.py", "hostile/test_idleness.py", "console_ui/", "hostile/test_page_server.py",
-         "lifecycle/test_lazy_pages.py")
+FIRST = (ONE_INTERNET, BUILDS, "e2b/test_e2b_builds.py", "console_ui/", "hostile/test_idleness.py", "hostile/test_page_server.py",
+         "lifecycle/test_idle.py", "lifecycle/test_lazy_pages.py", "lifecycle/test_rollback.py", "lifecycle/test_silent_agents.py",
+         "lifecycle/test_timers.py")
 
 
 def pytest_collection_modifyitems(config, items):

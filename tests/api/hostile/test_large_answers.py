@@ -89,6 +89,7 @@ def test_forks_of_a_large_sandbox_are_few(account):
     assert 1 < most < 9
 
 
+@pytest.mark.parallel
 def test_a_build_says_little_about_its_image(account, stack):
     """A step can replace the programs with which the service reads the results."""
     name = "t" + secrets.token_hex(5)

@@ -61,20 +61,6 @@ def test_a_pool_without_room(make_account, stack):
     assert not [one for one in doctor(stack) if one["check"] == "pool" and one["state"] == "WRONG"]
 
 
-def test_a_pause_without_room_says_why_the_memory_is_lost(account, stack):
-    """The first error that CRIU prints on a full pool is about something else."""
-    sandbox = Sandbox.create(account.api)
-    hog = "import os, time; kept = os.urandom(150 << 20); open('/tmp/filled', 'w'); time.sleep(9999)"
-    sandbox.data.background("python3", "-c", hog)
-    wait_until(lambda: sandbox.data.download("/tmp/filled").status == 200, 20, "memory in use")
-    with FullPool(stack) as pool:
-        pool.fill()
-        assert sandbox.pause()["state"] == "stopped"
-    (row,) = stack.query("SELECT last_error FROM operations WHERE sandbox_id = %s AND kind = 'pause'", sandbox.id)
-    assert row["last_error"] == "The storage pool has too little space for the memory."
-    assert sandbox.resume()["resumed_from"] == "disk"
-
-
 def doctor(stack):
     return json.loads(stack.ctl("doctor", check=False).stdout)["findings"]
 
