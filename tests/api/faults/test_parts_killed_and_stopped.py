@@ -143,7 +143,6 @@ def test_a_sandbox_deleted_while_the_runtime_is_away_goes_in_the_end(sandbox, st
     assert not stack.incus.exists(instance)
 
 
-@pytest.mark.parallel
 def test_an_instance_without_a_row_is_swept_away(sandbox, stack):
     """Someone restored an old database: the instance belongs to nobody."""
     instance = sandbox.instance

@@ -112,9 +112,9 @@ def test_a_resume_can_shorten_the_deadline(make_sandbox):
 
 @pytest.mark.parallel
 def test_a_paused_sandbox_has_no_deadline(make_sandbox):
-    sandbox = make_sandbox(timeout=2)
+    sandbox = make_sandbox(timeout=5)
     assert sandbox.pause()["deadline"] is None
-    time.sleep(3)
+    time.sleep(6)
     assert sandbox.show()["state"] == "stopped"
     resumed = sandbox.resume()
     assert resumed["deadline"] is not None
