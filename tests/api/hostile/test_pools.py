@@ -16,6 +16,7 @@ import pytest
 from client import Origin, assert_error
 from edge import RawConnection
 from false_agent import replace_agent
+from faults import InBackground
 from pools import shares, workers_of
 from stack import wait_until
 from tenant import Sandbox
@@ -186,10 +187,11 @@ def test_an_answer_without_an_end_costs_as_much_as_none(hostile, answer):
     """A byte at a time, lines of a header, chunks, and sizes of chunks that are none."""
     sandbox = Sandbox.create(hostile.api, exposed_ports=PUBLIC)
     replace_agent(sandbox, answer)
-    for path in ("ports", "logs", "services"):
-        refused = hostile.api.request("GET", f"{sandbox.path}/{path}", timeout_s=20)
-        assert_error(refused, 503, "runtime_unavailable")
-    assert sandbox.preview(PORT).request("GET", "/", timeout_s=20).status in (502, 503)
+    visit = InBackground(sandbox.preview(PORT).request, "GET", "/", timeout_s=20)
+    for refused in [InBackground(hostile.api.request, "GET", f"{sandbox.path}/{path}", timeout_s=20)
+                    for path in ("ports", "logs", "services")]:
+        assert_error(refused.result(), 503, "runtime_unavailable")
+    assert visit.result().status in (502, 503)
     assert hostile.api.request("POST", f"{sandbox.path}/pause", {}, timeout_s=20).status == 200
 
 
