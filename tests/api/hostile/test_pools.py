@@ -163,7 +163,8 @@ def test_a_burst_of_one_team_is_served_to_its_end(hostile):
 def test_a_wrong_answer_of_an_agent_is_no_failure_of_ours(hostile, answer):
     sandbox = Sandbox.create(hostile.api, exposed_ports=PUBLIC)
     replace_agent(sandbox, answer)
-    assert_error(hostile.api.get(f"{sandbox.path}/ports"), 503, "runtime_unavailable")
+    for path in ("ports", "services"):
+        assert_error(hostile.api.get(f"{sandbox.path}/{path}"), 503, "runtime_unavailable")
     assert sandbox.preview(PORT).request("GET", "/").status == 503
 
 
