@@ -40,6 +40,7 @@ innodb-buffer-pool-size = 128M
 innodb-log-file-size    = 48M
 max-connections         = 200
 performance-schema      = OFF
+${DATABASE_SETTINGS:-}
 END
 }
 

@@ -78,6 +78,7 @@ innodb-buffer-pool-size  = 128M
 innodb-redo-log-capacity = 96M
 max-connections          = 200
 performance-schema       = OFF
+${DATABASE_SETTINGS:-}
 END
 }
 

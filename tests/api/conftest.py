@@ -10,7 +10,6 @@ import pytest
 from bystander import Bystander
 from npm_packages import installed  # noqa: F401 (a fixture)
 from fake_internet import FakeInternet
-from identity_provider import ApiSettings
 from ssh import Ssh
 from stack import Stack, StackMissing
 from tenant import Account, Sandbox
@@ -21,7 +20,9 @@ from tenant import Account, Sandbox
 # Of the rest, the files with the most tests come first, so that the processes end at about the same time.
 ONE_INTERNET = "network/"
 BUILDS, IMAGES = "contract/test_template_", "contract/test_template_images.py"
-FIRST = (ONE_INTERNET, BUILDS, "e2b/test_e2b_builds.py", "hostile/test_idleness.py", "console_ui/")
+FIRST = (ONE_INTERNET, BUILDS, "e2b/test_e2b_builds.py", "console_ui/", "hostile/test_idleness.py", "hostile/test_page_server.py",
+         "lifecycle/test_idle.py", "lifecycle/test_lazy_pages.py", "lifecycle/test_rollback.py", "lifecycle/test_silent_agents.py",
+         "lifecycle/test_timers.py")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -76,17 +77,6 @@ def stack():
         return Stack.find()
     except StackMissing as missing:
         pytest.exit(str(missing), returncode=2)
-
-
-@pytest.fixture
-def links_create_users(stack):
-    """A setting of the deployment, so the test is alone."""
-    settings = ApiSettings(stack)
-    try:
-        settings.set({"links_create_users": "on"})
-        yield
-    finally:
-        settings.put_back()
 
 
 @pytest.fixture

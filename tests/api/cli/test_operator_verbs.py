@@ -9,7 +9,7 @@ import pytest
 
 from client import assert_error
 from stack import wait_until
-from tenant import Account
+from tenant import Account, Sandbox
 
 pytestmark = pytest.mark.parallel
 
@@ -167,3 +167,15 @@ def test_one_word_removes(stack, verb):
     stack.ctl("user", "create", user)
     stack.ctl("user", verb, user)
     assert recorded(stack, "user.remove", user) == ("operator", "done")
+
+
+def test_status_tells_what_the_warm_pool_had(make_account, stack):
+    """Of a size that nobody else asks for the first starts cold, and the reason stands beside it."""
+    account = make_account("pro")
+    for _ in range(4):  # the sizes that are asked for most are told
+        sandbox = Sandbox.create(account.api, memory_mb=1408)
+        account.api.destroy(sandbox.id)
+    row = next(row for row in stack.ctl("status")["warm_pool"] if row["memory_mb"] == 1408)
+    assert row["template"] == stack.template
+    assert row["creates"] >= 4 and row["warm"] <= row["creates"]
+    assert bool(row["why_cold"]) == (row["warm"] < row["creates"])

@@ -8,7 +8,8 @@ import pytest
 
 from client import assert_error
 from console import Browser
-from identity_provider import ApiSettings, IdentityProvider, Visitor
+from edge import process_settings
+from identity_provider import IdentityProvider, Visitor
 from npm_packages import programs
 
 pytestmark = pytest.mark.long  # most of it is the installation of the package
@@ -19,7 +20,6 @@ MEMORY = "__Host-sandlot_oidc"
 @pytest.fixture(scope="module")
 def provider(stack, tmp_path_factory):
     provider = IdentityProvider(stack, programs(stack, "oidc", tmp_path_factory.mktemp("idp")))
-    settings = ApiSettings(stack)
     teams = [name + secrets.token_hex(4) for name in ("acme", "ops")]
     provider.teams = teams
     stack.ctl("user", "create", "boss" + teams[0])
@@ -28,11 +28,10 @@ def provider(stack, tmp_path_factory):
     groups = f"devs={teams[0]}:viewer,leads={teams[0]}:owner,ops={teams[1]}:member,nobody=no-such-team:member"
     try:
         provider.start()
-        settings.set(provider.settings(oidc_create_users="on", oidc_groups=groups))
-        yield provider
+        with process_settings(stack, "sandlot-api", **provider.settings(oidc_create_users="on", oidc_groups=groups)):
+            yield provider
     finally:
         provider.stop()
-        settings.put_back()
 
 
 class Guest(Browser):

@@ -5,19 +5,15 @@ import pytest
 
 from client import assert_error
 from console import Browser
-from identity_provider import ApiSettings
+from edge import process_settings
 
 PROXY = "127.251.0.7"
 
 
 @pytest.fixture(scope="module")
 def proxied(stack):
-    settings = ApiSettings(stack)
-    try:
-        settings.set({"login_header": "X-Remote-User", "login_header_from": "127.251.0.0/24, 2001:db8::/64"})
+    with process_settings(stack, "sandlot-api", login_header="X-Remote-User", login_header_from="127.251.0.0/24, 2001:db8::/64"):
         yield
-    finally:
-        settings.put_back()
 
 
 def named(browser, name, **headers):

@@ -3,13 +3,17 @@
 
 import secrets
 
+import pytest
+
 from client import assert_error
 from console import Browser
+
+pytestmark = pytest.mark.parallel
 
 PASSWORD = "correct horse battery"
 
 
-def test_a_link_makes_a_user_and_a_member(stack, account, links_create_users):
+def test_a_link_makes_a_user_and_a_member(stack, account):
     team, name = account.make_team("pro"), "u" + secrets.token_hex(6)
     link = account.api.post(f"/v1/teams/{team}/links", {"role": "viewer"}).json()
     wish = {"token": link["token"], "name": name, "password": PASSWORD}

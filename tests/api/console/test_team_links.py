@@ -8,6 +8,7 @@ import pytest
 
 from client import Api, assert_error
 from console import Browser, Person, some_address
+from edge import process_settings
 
 pytestmark = pytest.mark.parallel
 
@@ -49,7 +50,7 @@ def test_a_member_by_a_link(stack, account, other_account, team):
     assert listed == {name: value for name, value in made.items() if name not in ("token", "link")}
     # A visitor with the link and without a key sees the team, and a look uses nothing up.
     shown = Browser(stack).post("/v1/links/show", {"token": made["token"]})
-    assert shown.json() == listed | {"sign_up": False}
+    assert shown.json() == listed | {"sign_up": True}
     assert members(account, team) == {account.user: "owner"}
     joined = accept(other_account, made)
     assert (joined.status, joined.json()["team"], joined.json()["role"]) == (200, team, "viewer")
@@ -158,8 +159,11 @@ def test_it_is_in_the_log_of_the_team(account, other_account, team):
     assert kinds == ["member.added"]
 
 
+@pytest.mark.alone
 def test_a_link_makes_no_user_unless_the_operator_says_so(stack, account, team):
     made, name = make(account, team), "u" + secrets.token_hex(6)
     wish = {"token": made["token"], "name": name, "password": PASSWORD}
-    assert_error(Browser(stack).post("/v1/links/sign-up", wish), 422, "invalid_request")
+    with process_settings(stack, "sandlot-api", links_create_users="off"):
+        assert Browser(stack).post("/v1/links/show", {"token": made["token"]}).json()["sign_up"] is False
+        assert_error(Browser(stack).post("/v1/links/sign-up", wish), 422, "invalid_request")
     assert account.api.get(links(team)).json()["items"][0]["uses_left"] == 1

@@ -16,7 +16,8 @@ import pytest
 from authenticator import openssl
 from client import Api, assert_error
 from console import Browser, Person, invite
-from identity_provider import ApiSettings, IdentityProvider
+from edge import process_settings
+from identity_provider import IdentityProvider
 from npm_packages import programs
 from quiet_network import QuietNetwork, wrapper
 from receiver import Receiver
@@ -316,14 +317,12 @@ def refused_names(sandbox, script, plain):
 @pytest.fixture
 def provider(stack, tmp_path_factory):
     provider = IdentityProvider(stack, programs(stack, "oidc", tmp_path_factory.mktemp("idp")))
-    settings = ApiSettings(stack)
     try:
         provider.start()
-        settings.set(provider.settings(oidc_create_users="on"))
-        yield provider
+        with process_settings(stack, "sandlot-api", **provider.settings(oidc_create_users="on")):
+            yield provider
     finally:
         provider.stop()
-        settings.put_back()
 
 
 @pytest.mark.long
@@ -339,8 +338,7 @@ def test_sign_in_through_an_identity_provider(stack, account, provider, browse, 
         network.close()
 
 
-@pytest.mark.alone  # it changes a setting of the deployment
-def test_people_join_by_a_link(stack, account, other_account, links_create_users, browse):
+def test_people_join_by_a_link(stack, account, other_account, browse):
     owner, mate = (Person(stack, one.user) for one in (account, other_account))
     browse("join", USER_NAME=owner.name, PASSWORD=owner.password, TEAM=account.make_team(), MATE=mate.name,
            MATE_PASSWORD=mate.password, NEWCOMER="n" + secrets.token_hex(5))

@@ -14,7 +14,7 @@ import pytest
 import body_members
 import contract
 from client import Origin, Response
-from console import AddressedConnection, Browser, Person, some_address
+from console import Browser, Person, some_address
 
 pytestmark = pytest.mark.parallel
 
@@ -38,8 +38,7 @@ class Caller:
     """One connection that stays open, from an address of its own: others do not share its rate."""
 
     def __init__(self, origin, address, headers):
-        self.connection = AddressedConnection(origin.host, origin.port, timeout=60, context=origin.context)
-        self.connection.source = address
+        self.connection = origin.connect(60, address)
         self.headers = {**headers, "Content-Type": "application/json"}
 
     def send(self, method, path, body):

@@ -24,7 +24,7 @@ from client import Origin, address_of
 SEED = os.environ.get("SANDLOT_FUZZ_SEED", "1")
 SEED = random.SystemRandom().getrandbits(32) if SEED == "random" else int(SEED)
 COUNT_MIN = 100
-SECONDS = float(os.environ.get("SANDLOT_FUZZ_SECONDS", "4"))
+SECONDS = float(os.environ.get("SANDLOT_FUZZ_SECONDS", "2"))
 JUNK = ["", " ", "\0", "%00", "%", "%zz", "%ff", "%c3%28", "é", "\ud83d\ude00", "../", "..%2f", "//",
         "[", "]", "[]", "{}", "null", "true", "-1", "0", "1e999", "9" * 40, "0x10", "'", '"', "\\",
         "<script>", "${jndi}", "%n%s", "\r\n", "\t", "a" * 300, "A" * 5000, "\u202e", "\x7f"]

@@ -8,6 +8,7 @@ import pytest
 from cli import Cli
 from client import assert_error
 from edge import process_settings
+from faults import waiting  # noqa: F401 (a fixture)
 from stack import wait_until
 from tenant import Sandbox
 
@@ -185,18 +186,26 @@ def test_overrides_at_their_edges(make_account):
 
 
 @pytest.mark.parametrize("plan", [pytest.param("basic", marks=pytest.mark.long), "pro"])
+@pytest.mark.usefixtures("waiting")
 def test_the_disk_ends_where_the_plan_says(make_account, own_plan, plan):
-    """The plan's size is cut down so that the test need not write gigabytes."""
+    """The plan's size is cut down so that the test need not write gigabytes: it is smaller than any that waits."""
     sandbox_of = make_account(plan)
     own_plan(sandbox_of, disk_gb=1)
     document = sandbox_of.api.create()
     assert document["disk_gb"] == 1
 
     sandbox = Sandbox(sandbox_of.api, document)
-    written = sandbox.data.bash("head -c 2G /dev/urandom >/home/user/fill; sync; stat -c %s /home/user/fill")
+    written = sandbox.data.bash("head -c 2G /dev/zero >/home/user/fill; sync; stat -c %s /home/user/fill")
     size = int(written.stdout.split()[-1])
     assert 0.2 * 2**30 < size <= 2**30, written
     sandbox.data.check("rm /home/user/fill && echo again >/home/user/x && sync")
+
+
+@pytest.mark.usefixtures("waiting")
+def test_the_memory_ends_where_it_was_asked_for(make_account):
+    sandbox = Sandbox.create(make_account("enterprise").api, memory_mb=512, cpu=2)
+    ended = sandbox.data.run("python3", "-c", "b = bytearray(900 << 20); print(len(b))")
+    assert ended.exit_code != 0, "more memory than there is"
 
 
 @pytest.mark.parametrize("envs", [
@@ -206,8 +215,12 @@ def test_the_largest_environment_is_taken(make_sandbox, envs):
     """64 KiB as a process gets them; also after a resume, which hands them over again."""
     sandbox = make_sandbox(envs=envs)
     name = max(envs)
-    for _ in range(2):
+
+    def assert_there():
         printed = sandbox.data.check(f"env -0 | grep -zac '^[VA][0-9]*='; printf %s \"${{#{name}}}\"")
         assert printed.split() == [str(len(envs)), str(len(envs[name]))]
-        sandbox.pause()
-        sandbox.resume()
+
+    assert_there()
+    sandbox.pause()
+    sandbox.resume()
+    assert_there()

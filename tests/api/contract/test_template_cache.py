@@ -87,7 +87,7 @@ def test_the_progress_of_the_steps(builds, account):
     assert all(step["line"] is None for step in failed["steps"])
     assert shown(failed) == [("done", False, False), ("done", False, True), ("failed", False, False)]
     assert failed["steps"][2]["seconds"] is None
-    steps[2:] = [run("true"), {"type": "run", "command": "sleep 600"}, {"type": "workdir", "path": "/tmp"}]
+    steps[2:] = [run("true"), {"type": "run", "command": "sleep 10"}, {"type": "workdir", "path": "/tmp"}]
     assert builds.api.post(f"/v1/templates/{builds.name}/versions", {"template": builds.stack.template, "steps": steps}).status == 201
 
     def long_step():

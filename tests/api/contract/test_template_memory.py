@@ -7,6 +7,7 @@ import time
 import pytest
 
 from client import assert_error
+from edge import process_settings
 from faults import InBackground
 from tenant import Sandbox
 from stack import wait_until
@@ -112,7 +113,15 @@ def test_teams_with_smaller_disks_continue_the_memory_too(make_account, stack):
     assert asked(sandbox)
 
 
+@pytest.fixture
+def large_warm_pool(stack):
+    """An instance that starts from memory counts with all of it, which is more than the pool of the tests has."""
+    with process_settings(stack, "sandlot-dispatcher", warm_memory_percent=15):
+        yield
+
+
 @pytest.mark.alone
+@pytest.mark.usefixtures("large_warm_pool")
 def test_a_warm_instance_has_continued_the_memory(make_account, stack):
     """The dispatcher starts one in advance after some creates. It becomes as new as one that is started for the create."""
     api = make_account("pro").api

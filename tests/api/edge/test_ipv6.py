@@ -11,7 +11,7 @@ import pytest
 
 import ipv6
 from client import assert_error
-from console import AddressedConnection, Browser, Person
+from console import Browser, Person
 from entry_point import entry_point
 from ssh import Ssh
 
@@ -20,8 +20,7 @@ pytestmark = pytest.mark.parallel
 
 def ask(origin, address, method, path, headers=None, body=None):
     """From that address; the status and the body."""
-    connection = AddressedConnection(origin.host, origin.port, timeout=60, context=origin.context)
-    connection.source = address
+    connection = origin.connect(60, address)
     try:
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()

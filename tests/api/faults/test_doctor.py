@@ -41,7 +41,8 @@ def test_all_is_well(stack):
     checks = {one["check"] for one in doctor(stack) if one["state"] == "ok"}
     assert {"settings", "key file", "database", "clock", "host", "events", "pool", "criu", "template", "dispatcher", "operations",
             "warm pool", "workers", "nginx", "ports", "certificate"} <= checks
-    assert stack.ctl("status")["problems"] == []
+    status = stack.ctl("status")
+    assert status["problems"] == [] and all(host["events"] is True for host in status["hosts"])
 
 
 def check(stack):

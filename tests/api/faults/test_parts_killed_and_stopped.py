@@ -32,6 +32,7 @@ def assert_consistent(stack, row):
     assert not left
 
 
+@pytest.mark.parallel  # a worker has one call at a time
 def test_a_worker_killed_in_the_middle_of_a_create(make_account, stack):
     account = make_account("pro")
     body = cold_create(account)
@@ -53,6 +54,7 @@ def test_a_worker_killed_in_the_middle_of_a_create(make_account, stack):
     assert account.api.create(**body)["state"] == "ready"
 
 
+@pytest.mark.parallel
 @pytest.mark.parametrize("kind", ["pause", "resume"])
 def test_a_worker_killed_in_the_middle_of_a_move(account, sandbox, stack, kind):
     sandbox.data.upload("/home/user/kept", b"kept")
@@ -72,6 +74,7 @@ def test_a_worker_killed_in_the_middle_of_a_move(account, sandbox, stack, kind):
     assert sandbox.data.read("/home/user/kept") == b"kept"
 
 
+@pytest.mark.parallel
 def test_a_delete_is_not_kept_waiting_by_a_dead_worker(account, sandbox, stack):
     killer = HolderKiller(stack, account.team, "pause")
     thread, _ = in_background(sandbox.api.post, f"{sandbox.path}/pause")

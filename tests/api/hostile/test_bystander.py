@@ -3,4 +3,4 @@
 
 
 def test_a_quiet_stack_serves_the_bystander(bystander):
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()

@@ -378,7 +378,7 @@ def test_a_server_with_open_connections_is_paused_and_resumed(module_account):
     sandbox = Sandbox.create(module_account.api)
     sandbox.data.background("python3", "-m", "http.server", "3000")
     sandbox.data.check("until python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 3000))'; do sleep 0.1; done")
-    for _ in range(3):
+    for _ in range(2):
         sandbox.pause()
         assert sandbox.resume()["resumed_from"] == "memory"
     assert "200" in sandbox.data.check("curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:3000/")

@@ -61,7 +61,7 @@ def test_datagrams_without_end(stack, hostile, bystander):
     before = counter(stack, "connections_refused")
     begin(hostile, "udp", 10**9, 30)
     wait_until(lambda: counter(stack, "connections_refused") > before + 10000, 60, "refused datagrams")
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     assert SHARE / 2 < len(entries(hostile)) <= BOUND
     wait_until(lambda: limits(hostile), 20, "a word about the limit in the denials")
     (said,) = limits(hostile)
@@ -89,7 +89,7 @@ def test_handshakes_without_end(stack, hostile, internet, bystander):
     with acceptor(internet):
         begin(hostile, "tcp", 2 * SHARE, HELD_S)
         wait_until(lambda: counter(stack, "connections_refused") > before + 100, 60, "refused handshakes")
-        bystander.goes_on(rounds=1)
+        bystander.goes_on()
         # The rate refuses the first ones; only what goes on beyond it fills the share.
         wait_until(lambda: len(established(hostile)) > SHARE * 3 / 4, 60, "a share that is nearly full", 1)
         held = established(hostile)
@@ -128,7 +128,7 @@ def test_visitors_without_end(stack, hostile, bystander):
                 refused += 1
         assert 400 <= refused <= 600, refused
         assert len(entries(hostile, "dst")) <= SHARE + 100
-        bystander.goes_on(rounds=1, pause=False)
+        bystander.goes_on(pause=False)
         answered = f"import socket; socket.create_connection(('{OUTSIDE}', 80), 20)"
         assert hostile.data.bash(f"""python3 -c "{answered}" """).exit_code == 0
 

@@ -73,7 +73,7 @@ def test_names_that_cannot_be_watched_yet_leave_the_former_policy(account, inter
     assert answers[0] == "applied" and answers[-1] == "pending", answers
     in_force = Firewall(sandbox.stack).revision(sandbox.id)
     assert in_force == answers.index("pending") + 1, "the last that could be watched"
-    bystander.goes_on(rounds=1, pause=False)
+    bystander.goes_on(pause=False)
     # A policy without new names is in force at once.
     assert put(sandbox, deny_out=["denied.example.net"]).json()["status"] == "applied"
     assert not reaches(HERE) and reaches("203.0.113.10")

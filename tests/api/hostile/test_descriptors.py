@@ -12,7 +12,8 @@ import time
 from fake_internet import FirewallProcess
 from stack import wait_until
 
-RESOLVER = "import socket; socket.create_connection(('169.254.0.1', 53), 20).recv(1); print('closed')"
+# An empty message ends the connection at once; one without any is kept for a while.
+RESOLVER = "import socket; one = socket.create_connection(('169.254.0.1', 53), 20); one.sendall(bytes(2)); one.recv(1); print('closed')"
 
 
 def limit(pid, soft, hard):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A tenant who takes all the disk there is, or tries to have it paid for by nobody."""
 
+import os
+
 import pytest
 
 from client import assert_error
@@ -99,6 +101,26 @@ def test_a_volumes_size_bites_whatever_it_is_filled_with(make_account, stack):
         "GET", f"/1.0/storage-pools/sandlot/volumes/custom/{volume.id.replace('_', '-')}/state"
     )
     assert state["usage"]["used"] >= 2 * 64 << 20, "the volume pays for what is in it"
+
+
+@pytest.mark.parallel
+def test_a_sandbox_that_has_filled_its_disk(account, stack, own_plan):
+    """The memory image does not compete with the files for the quota."""
+    own_plan(account, disk_gb=1)
+    sandbox = Sandbox.create(account.api)
+    sandbox.data.upload("/home/user/kept", b"kept")
+    boot_id = sandbox.boot_id()
+    filled = sandbox.data.bash("head -c 2G /dev/zero >/home/user/filler; sync; echo more >/home/user/more && sync")
+    assert filled.exit_code != 0, "the disk is full"
+    assert sandbox.pause()["state"] == "stopped"
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert sandbox.boot_id() == boot_id
+    assert sandbox.data.read("/home/user/kept") == b"kept"
+    os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], 9)
+    wait_until(lambda: sandbox.show()["state"] == "stopped", 20, "the notice")
+    assert sandbox.resume()["resumed_from"] == "disk", "a start from a full disk works too"
+    assert sandbox.data.read("/home/user/kept") == b"kept"
+    sandbox.data.check("rm /home/user/filler; sync; echo more >/home/user/more; sync; cat /home/user/more")
 
 
 @pytest.mark.long

@@ -121,7 +121,7 @@ def test_handshakes_that_do_not_end(stack, bystander, begin):
         assert len(crowd.held) >= SHARE and crowd.refused, (len(crowd.held), crowd.refused)
         assert refusals(stack) - before >= crowd.refused
         honest_request(stack)
-        bystander.goes_on(rounds=1, pause=False)
+        bystander.goes_on(pause=False)
 
 
 def test_headers_that_do_not_end_without_tls(stack, bystander):
@@ -132,7 +132,7 @@ def test_headers_that_do_not_end_without_tls(stack, bystander):
             connection.sendall(b"GET / HTTP/1.1\r\nHost: api.sandbox.localhost\r\n\r\n")
             assert connection.recv(65536).startswith(b"HTTP/1.1 308")
         honest_request(stack)
-        bystander.goes_on(rounds=1, pause=False)
+        bystander.goes_on(pause=False)
 
 
 def test_the_ports_are_counted_together(stack):
@@ -184,7 +184,7 @@ def test_streams_that_are_reset(stack, bystander):
 
     with Crowd(ports(stack)[0], next(ATTACKERS), streams, 8):
         honest_request(stack)
-        bystander.goes_on(rounds=1, pause=False)
+        bystander.goes_on(pause=False)
 
 
 def stored(stack):
@@ -228,7 +228,7 @@ def test_slow_readers_leave_little_on_the_disk(stack, make_account, bystander, s
     with Crowd(ports(stack)[0], next(ATTACKERS), reader, 2) as crowd:
         assert all(one.recv(1024).startswith(b"HTTP/1.1 200") for one in crowd.held)
         wait_until(lambda: len(stored(stack)) > len(before), 20, "a temporary file")
-        bystander.goes_on(rounds=1, pause=False)
+        bystander.goes_on(pause=False)
         assert max(stored(stack)) <= 1.1 * 2**20, stored(stack)
 
 

@@ -53,7 +53,7 @@ def test_all_of_a_kind(kind, processes, each, account, bystander):
     for who in ("user", "root"):
         bystander.sandbox.data.upload("/tmp/uses.py", USES.encode())
         assert bystander.sandbox.data.check("python3 /tmp/uses.py", user=who) == "all there\n"
-    bystander.goes_on(rounds=1, pause=kind == "inotify")
+    bystander.goes_on(pause=kind == "inotify")
 
 
 def test_each_sandbox_has_user_ids_of_its_own(account, bystander):

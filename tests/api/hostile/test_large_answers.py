@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is small when it is sent and large once it is read: answers of false agents, and lists of sandboxes."""
 
+import concurrent.futures
 import pathlib
 import re
 import secrets
@@ -14,6 +15,7 @@ from stack import wait_until
 from tenant import Account, Sandbox
 
 MOST_MIB = 64  # above rest, for one request
+COSTLY = ["values", "lines", "command", "stream", "tag"]
 PAGE_BYTES = 4 << 20
 LARGE = {"metadata": {f"k{index:02}": "\x01" * 512 for index in range(64)}, "allow_internet_access": False,
          "rules": [{"host": f"h{index}.example.com", "paths": ["/" + "x" * 500 + str(number) for number in range(48)]}
@@ -25,17 +27,32 @@ def peak_mib(pids):
     return max(int(peak[1]) for peak in peaks) // 1024
 
 
-@pytest.mark.parametrize("answer", ["values", "lines", "command", "stream", "tag"])
-def test_no_log_costs_much_more_than_its_size(account, answer):
+@pytest.fixture(scope="module")
+def false_agents(stack):
+    """A sandbox for each answer; nearly all of the time of replacing an agent is a wait."""
+    account = Account(stack)
+
+    def make(answer):
+        return replace_agent(Sandbox.create(account.api, timeout=1800, lifecycle={"on_timeout": "pause"}), answer)
+
+    with concurrent.futures.ThreadPoolExecutor(len(COSTLY)) as several:
+        made = dict(zip(COSTLY, several.map(make, COSTLY)))
+    yield made
+    account.clean_up()
+
+
+@pytest.mark.parametrize("answer", COSTLY)
+def test_no_log_costs_much_more_than_its_size(false_agents, answer):
     """Nor ends the worker that reads it."""
-    sandbox = replace_agent(Sandbox.create(account.api, lifecycle={"on_timeout": "pause"}), answer)
+    sandbox = false_agents[answer]
+    stack, api = sandbox.stack, sandbox.api
     route = sandbox.document["data_plane_url"].removeprefix("https://").split(".")[0]
-    workers = workers_of(account.stack, "api") | workers_of(account.stack, "pauses")
+    workers = workers_of(stack, "api") | workers_of(stack, "pauses")
     for pid in workers:
         pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")  # the peak begins again
     before = peak_mib(workers)
-    front = Origin(account.stack.ca_file, account.stack.base_url)
-    keys = {"X-API-Key": account.api.key, "Authorization": f"Bearer {account.api.key}"}
+    front = Origin(stack.ca_file, stack.base_url)
+    keys = {"X-API-Key": api.key, "Authorization": f"Bearer {api.key}"}
     for path in (f"{sandbox.path}/logs", f"/sandboxes/{route}/logs", f"/v2/sandboxes/{route}/logs?search=none"):
         answered = front.request("GET", path, headers=keys, timeout_s=60)
         assert answered.status in (200, 503), answered
@@ -44,7 +61,7 @@ def test_no_log_costs_much_more_than_its_size(account, answer):
     for path in (f"{sandbox.path}/logs", f"/sandboxes/{route}/logs"):
         answered = front.request("GET", path, headers=keys, timeout_s=60)
         assert answered.status in (200, 409, 503), answered
-    assert workers <= workers_of(account.stack, "api") | workers_of(account.stack, "pauses"), "no worker has ended"
+    assert workers <= workers_of(stack, "api") | workers_of(stack, "pauses"), "no worker has ended"
     assert peak_mib(workers) - before < MOST_MIB
 
 
@@ -89,6 +106,7 @@ def test_forks_of_a_large_sandbox_are_few(account):
     assert 1 < most < 9
 
 
+@pytest.mark.parallel
 def test_a_build_says_little_about_its_image(account, stack):
     """A step can replace the programs with which the service reads the results."""
     name = "t" + secrets.token_hex(5)

@@ -14,7 +14,7 @@ from page_server import LOCKS, Slow, lock_of, memory_kib, processor_seconds, ser
 from stack import wait_until
 from tenant import Sandbox
 
-pytestmark = pytest.mark.one_host
+pytestmark = [pytest.mark.parallel, pytest.mark.one_host]
 
 HELD_MIB, HOSTILE_MIB = 160, 64
 # Each of many processes gets its own copy of its parent's missing memory: they need much memory, and hold little.
@@ -179,6 +179,7 @@ def test_a_user_leaves_servers_to_others(attacker):
 
 
 @pytest.mark.long
+@pytest.mark.alone
 @pytest.mark.parametrize("kind, held_mib, attacker", [
     ("forks", HOSTILE_MIB, 1024), ("processes", CROWD_HELD_MIB, CROWD_MEMORY_MIB), ("drops", HOSTILE_MIB, 1024),
     ("writes", HOSTILE_MIB, 1024)], indirect=["attacker"])
@@ -189,7 +190,7 @@ def test_a_guest_that_makes_events_without_end(attacker, bystander, kind, held_m
     seen = resume_and_watch(attacker)
     print(f"{kind}: {seen}")
     assert 0 < seen["kib"] < SERVER_KIB and seen["s"] < SERVER_S
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     assert attacker.show()["state"] == "ready"
     attacker.data.check("rm -f /tmp/answer; touch /tmp/ask")
     wait_until(lambda: attacker.data.bash("test -e /tmp/answer").exit_code == 0, 120, "the sums")

@@ -25,15 +25,16 @@ FORKS = "for _ in 1 2 3 4; do (while :; do /bin/true; done) & done; touch /tmp/r
 BOMB = "mkfifo /tmp/wait; bomb() { bomb | bomb & }; bomb; read -t 2 <>/tmp/wait; : >/tmp/ready; exec sleep 9999"
 
 
-@pytest.mark.parametrize("command", [("python3", "-c", TRACED), ("bash", "-c", FORKS), ("bash", "-c", BOMB)],
-                         ids=["traced", "forks", "bomb"])
+@pytest.mark.parametrize("command", [
+    pytest.param(("python3", "-c", TRACED), id="traced", marks=pytest.mark.parallel),
+    pytest.param(("bash", "-c", FORKS), id="forks"), pytest.param(("bash", "-c", BOMB), id="bomb")])
 def test_a_pause_ends(stack, account, bystander, command):
     hostile = Sandbox.create(account.api, timeout=1800)
     hostile.data.background(*command)
     path = f"/1.0/instances/{hostile.instance}/files?path=/tmp/ready"
     wait_until(lambda: stack.incus.raw("GET", path)[0] == 200, 60, "the processes")
     pausing = InBackground(hostile.pause)
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     assert pausing.result()["state"] == "stopped"
     assert hostile.resume()["state"] == "ready"
     account.api.destroy(hostile.id)
@@ -51,6 +52,7 @@ time.sleep(9999)
 """
 
 
+@pytest.mark.parallel
 def test_a_name_in_a_refusal_does_not_hide_a_running_sandbox(stack, account):
     hostile = Sandbox.create(account.api, lifecycle={"on_pause_failure": "keep_running"})
     hostile.data.background("python3", "-c", HELD)

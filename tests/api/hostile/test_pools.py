@@ -16,6 +16,7 @@ import pytest
 from client import Origin, assert_error
 from edge import RawConnection
 from false_agent import replace_agent
+from faults import InBackground
 from pools import shares, workers_of
 from stack import wait_until
 from tenant import Sandbox
@@ -122,7 +123,7 @@ def test_mute_agents_do_not_hold_the_wake_pool(hostile, bystander):
                    30, "a hostile sandbox that is woken")
         for _ in range(3):
             assert own.preview(PORT).request("GET", "/", timeout_s=20).status == 200
-            bystander.goes_on(rounds=1)
+            bystander.goes_on()
             own.api.pause(own.id)
     assert statuses(answers) <= {429, 502, 503}, statuses(answers)
 
@@ -162,7 +163,8 @@ def test_a_burst_of_one_team_is_served_to_its_end(hostile):
 def test_a_wrong_answer_of_an_agent_is_no_failure_of_ours(hostile, answer):
     sandbox = Sandbox.create(hostile.api, exposed_ports=PUBLIC)
     replace_agent(sandbox, answer)
-    assert_error(hostile.api.get(f"{sandbox.path}/ports"), 503, "runtime_unavailable")
+    for path in ("ports", "services"):
+        assert_error(hostile.api.get(f"{sandbox.path}/{path}"), 503, "runtime_unavailable")
     assert sandbox.preview(PORT).request("GET", "/").status == 503
 
 
@@ -186,10 +188,11 @@ def test_an_answer_without_an_end_costs_as_much_as_none(hostile, answer):
     """A byte at a time, lines of a header, chunks, and sizes of chunks that are none."""
     sandbox = Sandbox.create(hostile.api, exposed_ports=PUBLIC)
     replace_agent(sandbox, answer)
-    for path in ("ports", "logs", "services"):
-        refused = hostile.api.request("GET", f"{sandbox.path}/{path}", timeout_s=20)
-        assert_error(refused, 503, "runtime_unavailable")
-    assert sandbox.preview(PORT).request("GET", "/", timeout_s=20).status in (502, 503)
+    visit = InBackground(sandbox.preview(PORT).request, "GET", "/", timeout_s=20)
+    for refused in [InBackground(hostile.api.request, "GET", f"{sandbox.path}/{path}", timeout_s=20)
+                    for path in ("ports", "logs", "services")]:
+        assert_error(refused.result(), 503, "runtime_unavailable")
+    assert visit.result().status in (502, 503)
     assert hostile.api.request("POST", f"{sandbox.path}/pause", {}, timeout_s=20).status == 200
 
 
@@ -248,7 +251,7 @@ def test_trickling_uploads_do_not_stop_the_files_of_others(hostile, bystander):
             assert own.read("/note") == b"kept"
             assert own.names() == ["note"]
             own.write("/note", b"kept")
-        bystander.goes_on(rounds=1)
+        bystander.goes_on()
         # Each one ends: cut because it is slow, or refused while others have the team's share.
         wait_until(lambda: all(one.answer for one in slow), 90, "the ends of the uploads")
     ends = {one.answer.status for one in slow}
@@ -275,6 +278,7 @@ def test_pauses_of_several_teams_take_no_worker_that_a_create_needs(make_account
     assert busy == 0
 
 
+@pytest.mark.parallel
 def test_bodies_of_strangers_are_not_waited_for(hostile):
     """JSON is read by the worker too: not before it is known who asks."""
     volume = Volume(hostile.api)
@@ -316,6 +320,7 @@ def test_killed_workers_leave_no_share_behind(hostile):
         assert answer.status in (200, 201), answer
 
 
+@pytest.mark.parallel
 def test_a_change_writes_no_index_that_stays_as_it_is(hostile):
     """Or each small change writes up to 64 rows."""
     api, stack = hostile.api, hostile.stack

@@ -31,7 +31,7 @@ def log_lines(stack, word):
 def test_a_guest_that_reboots_for_ever_is_stopped(attacker, bystander, stack):
     sandbox = Sandbox.create(attacker)
     sandbox.data.bash(LOOP, user="root")
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     wait_until(lambda: sandbox.show()["state"] == "stopped", 120, "the end of the loop")
     # On a machine that is busy a reboot may take so long that it counts as the end before.
     lines = wait_until(lambda: [line for line in log_lines(stack, sandbox.id)
@@ -40,7 +40,7 @@ def test_a_guest_that_reboots_for_ever_is_stopped(attacker, bystander, stack):
     assert sandbox.show()["reason"] == ("rebooting" if "reboots=" in lines[-1] else "ended")
     if "reboots=" in lines[-1]:
         assert 3 <= int(lines[-1].rsplit("reboots=", 1)[1].split()[0]) <= REBOOTS_MOST + 1
-    bystander.goes_on(rounds=1, pause=False)
+    bystander.goes_on(pause=False)
     assert sandbox.show()["state"] == "stopped", "it stays so"
     assert attacker.delete(sandbox.path).status == 204
 

@@ -236,4 +236,4 @@ def test_a_page_cannot_lock_its_visitor_out(browser, victim, attacker):
 def test_the_bystander_goes_on(bystander, victim):
     for _ in range(50):
         assert ask(victim, "POST", Sec_Fetch_Site="same-site").status == 403
-    bystander.goes_on(rounds=1, pause=False)
+    bystander.goes_on(pause=False)

@@ -57,7 +57,7 @@ def test_pauses_that_wait_for_hooks(stack, two, asked, bystander):
         assert answer.status == 200, ("one that runs already waits for no hook", answer)
     own.pause()
     assert in_state(stack, "stopping", two) <= 3, "the other workers for hooks are for tenants who have none"
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     assert not any(one.done() and one.result().status == 200 for one in waiting), "no hook has ended meanwhile"
     let_go(sandboxes)
     assert {one.result().status for one in waiting} <= {200, 429}
@@ -72,7 +72,7 @@ def test_hooks_of_e2b_time_outs_of_0_wait_in_the_same_share(stack, two, bystande
             path = f"/sandboxes/{one.document['data_plane_url'].removeprefix('https://').split('.')[0]}/timeout"
             pool.submit(one.api.request, "POST", path, {"timeout": 0}, {"X-API-Key": one.api.key}, timeout_s=300)
         wait_until(lambda: in_state(stack, "stopping", two) >= EACH, 30, "pauses that wait")
-        bystander.goes_on(rounds=1, pause=False)
+        bystander.goes_on(pause=False)
         assert in_state(stack, "stopping", two) == EACH, "a quarter of sixteen workers"
         let_go(sandboxes)
 
@@ -84,7 +84,7 @@ def test_resumes_that_wait_for_hooks(stack, two, asked, bystander):
         one.pause()
     waiting = asked(sandboxes, "resume")
     wait_until(lambda: in_state(stack, "restoring", two) >= 2, 30, "resumes that wait")
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     assert not any(one.done() and one.result().status == 200 for one in waiting), "no hook has ended meanwhile"
     assert {one.result().status for one in waiting} <= {200, 202, 429, 503}
 

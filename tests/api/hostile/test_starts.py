@@ -89,7 +89,7 @@ def test_creates_from_a_disk_with_a_pipe_for_a_mount_point(attacker, bystander, 
     before = own_instances(stack)
     creates = [
         InBackground(when_served, attacker.post, "/v1/sandboxes", {"template": checkpoint}) for _ in range(AT_ONCE)]
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     for create in creates:
         assert_error(create.result(300), 422, "invalid_request", "/template")
         assert place in create.result(0).json()["message"]
@@ -127,7 +127,7 @@ def test_a_create_with_a_volume_on_what_is_no_directory(attacker, bystander, sta
     checkpoint = checkpoint_of(sandbox)["id"]
     body = {"template": checkpoint, "volume_mounts": {"/mnt/place": volume.name}}
     creates = [InBackground(when_served, attacker.post, "/v1/sandboxes", body) for _ in range(AT_ONCE)]
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     for create in creates:
         assert_error(create.result(300), 422, "invalid_request", "/volume_mounts/~1mnt~1place")
     below = {"template": checkpoint, "volume_mounts": {"/mnt/place/below": volume.name}}
@@ -162,7 +162,7 @@ def spoilt(attacker, stack):
 @pytest.mark.long
 def test_resumes_of_a_disk_with_a_pipe_for_a_mount_point(spoilt, bystander, stack):
     resumes = [InBackground(when_served, spoilt.api.post, f"{spoilt.path}/resume") for _ in range(AT_ONCE)]
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     refused = [resume.result(300) for resume in resumes]
     assert {answer.status for answer in refused} == {409}, refused
     assert any(answer.json()["error"] == "sandbox_not_startable" for answer in refused)
@@ -174,7 +174,7 @@ def test_resumes_of_a_disk_with_a_pipe_for_a_mount_point(spoilt, bystander, stac
 
 def test_anonymous_requests_to_a_preview_that_cannot_start(spoilt, bystander, stack):
     requests = [InBackground(when_served, spoilt.preview(PORT).request, "GET", "/") for _ in range(AT_ONCE)]
-    bystander.goes_on(rounds=1)
+    bystander.goes_on()
     for request in requests:
         assert request.result(300).status in (409, 502, 503)
     assert_nothing_waits(stack)
@@ -193,7 +193,7 @@ def test_a_start_that_does_not_end_is_ended(attacker, bystander, stack):
     with HeldStarts(stack) as starts:
         create = InBackground(attacker.request, "POST", "/v1/sandboxes", {"template": checkpoint}, timeout_s=180)
         starts.wait()
-        bystander.goes_on(rounds=1)
+        bystander.goes_on()
         refused = create.result(START_S + 90)
         assert not starts.left
     assert_error(refused, 503, "runtime_unavailable")
@@ -212,7 +212,7 @@ def test_a_delete_of_a_sandbox_whose_start_does_not_end(attacker, bystander, sta
         resume = InBackground(attacker.request, "POST", f"{sandbox.path}/resume", timeout_s=180)
         starts.wait()
         delete = InBackground(attacker.request, "DELETE", sandbox.path, timeout_s=START_S - 10)
-        bystander.goes_on(rounds=1)
+        bystander.goes_on()
         assert delete.result(START_S).status == 204
         assert starts.left, "the start has ended before the delete was answered"
         assert_error(attacker.get(sandbox.path), 404, "not_found")

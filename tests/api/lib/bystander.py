@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """An honest tenant of another team, whose calls must go on while somebody misbehaves."""
 
-import time
-
+from stack import wait_until
 from tenant import Account, Sandbox
 
 # What one call may take on a busy machine before it counts as held up. Far above what a quiet one
@@ -24,14 +23,7 @@ class Bystander:
         )
         self.sandbox.data.check("mkdir -p /tmp/site && echo well >/tmp/site/index.html")
         self.sandbox.data.background("python3", "-m", "http.server", "-d", "/tmp/site", str(PORT))
-        self._preview_until_up()
-
-    def _preview_until_up(self):
-        for _ in range(100):
-            if self.sandbox.preview(PORT).request("GET", "/").status == 200:
-                return
-            time.sleep(0.1)
-        raise AssertionError("the bystander's own server did not start")
+        wait_until(lambda: self.sandbox.preview(PORT).request("GET", "/").status == 200, 10, "the bystander's own server")
 
     def preview(self):
         answer = self.sandbox.preview(PORT).request("GET", "/", timeout_s=PATIENCE_S)
@@ -75,16 +67,10 @@ class Bystander:
         """Delete what it has made beside its sandbox."""
         self.account.clean_up(kept=self.sandbox.id)
 
-    def goes_on(self, rounds=2, pause=True):
-        """All of it, or the test fails; the seconds of each call, by name, for what prints them."""
-        calls = [self.show, self.preview, self.exec, self.files, self.create] + ([self.pause] if pause else [])
-        seconds = {}
-        for _ in range(rounds):
-            for call in calls:
-                started = time.monotonic()
-                call()
-                seconds.setdefault(call.__name__, []).append(time.monotonic() - started)
-        return seconds
+    def goes_on(self, pause=True):
+        """All of it, or the test fails."""
+        for call in [self.show, self.preview, self.exec, self.files, self.create] + ([self.pause] if pause else []):
+            call()
 
     def clean_up(self):
         self.account.clean_up()

@@ -23,7 +23,8 @@ def address_of(host):
 
 class Connection(http.client.HTTPSConnection):
     def connect(self):
-        plain = socket.create_connection((address_of(self.host), self.port), self.timeout)
+        here = "::1" if self.source_address and ":" in self.source_address[0] else address_of(self.host)
+        plain = socket.create_connection((here, self.port), self.timeout, self.source_address)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock = self._context.wrap_socket(plain, server_hostname=self.host)
 
@@ -52,8 +53,9 @@ class Origin:
         self.url = url
         self.context = ssl.create_default_context(cafile=ca_file)
 
-    def connect(self, timeout_s=180):
-        return Connection(self.host, self.port, timeout=timeout_s, context=self.context)
+    def connect(self, timeout_s=180, source=None):
+        """source: one of the addresses of this machine. Some things are counted by address."""
+        return Connection(self.host, self.port, timeout=timeout_s, source_address=source and (source, 0), context=self.context)
 
     def tls_socket(self, timeout_s=180):
         """A connected socket, for what http.client cannot speak."""

@@ -7,26 +7,13 @@ import hmac
 import http.cookies
 import json
 import secrets
-import socket
 import struct
 import time
 
 import contract
-from client import Connection, Origin, Response, address_of
+from client import Origin, Response
 
 COOKIE = "__Host-sandlot_session"
-
-
-class AddressedConnection(Connection):
-    """From one of the addresses of this machine: attempts are counted by address."""
-
-    source = None
-
-    def connect(self):
-        here = "::1" if self.source and ":" in self.source else address_of(self.host)
-        plain = socket.create_connection((here, self.port), self.timeout,
-                                         (self.source, 0) if self.source else None)
-        self.sock = self._context.wrap_socket(plain, server_hostname=self.host)
 
 
 def some_address():
@@ -45,9 +32,7 @@ class Browser:
 
     def raw(self, method, path, body=None, headers=None):
         """Nothing beside these headers."""
-        connection = AddressedConnection(self.origin.host, self.origin.port, timeout=60,
-                                         context=self.origin.context)
-        connection.source = self.address
+        connection = self.origin.connect(60, self.address)
         try:
             connection.request(method, path, body=body, headers=headers or {})
             response = connection.getresponse()

@@ -1,45 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A real identity provider (the npm package oidc-provider) beside the stack, a browser at it, and the
-stack's API with settings of its own for a while."""
+"""A real identity provider (the npm package oidc-provider) beside the stack, and a browser at it."""
 
 import http.cookies
 import json
-import os
 import re
 import secrets
-import signal
 import socket
 import subprocess
 import urllib.parse
 
 from client import Origin
-from stack import wait_until
-
-
-class ApiSettings:
-    """Settings of the stack's API workers, put back afterwards."""
-
-    def __init__(self, stack):
-        self.stack = stack
-        self.config = stack.root / "etc" / "sandlot.conf"
-        self.before = self.config.read_text(encoding="utf-8")
-
-    def set(self, values):
-        kept = [line for line in self.before.splitlines() if line.split("=")[0].strip() not in values]
-        self._write("\n".join(kept + [f"{name} = {value}" for name, value in values.items()]) + "\n")
-
-    def put_back(self):
-        self._write(self.before)
-
-    def _write(self, text):
-        self.config.write_text(text, encoding="utf-8")
-        before = self.stack.processes("sandlot-api")
-        for pid in before:
-            os.kill(pid, signal.SIGTERM)
-        wait_until(lambda: len(now := self.stack.processes("sandlot-api")) == len(before) and not set(now) & set(before),
-                   30, "other workers of the API")
-        origin = Origin(self.stack.ca_file, self.stack.console_url)
-        wait_until(lambda: origin.request("GET", "/v1/login").status == 200, 30, "an answer of the API")
 
 
 class IdentityProvider:

@@ -42,13 +42,8 @@ def test_kill_within_one_second(make_sandbox, stack):
     assert sandbox.data.call("process.Process/List", {}).status == 404
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"lifecycle": {"on_timeout": "pause"}}, {"auto_pause": True}],
-    ids=["on_timeout", "auto_pause"],
-)
-def test_pause_within_one_second(make_sandbox, fields):
-    sandbox = make_sandbox(timeout=2, **fields)
+def test_pause_within_one_second(make_sandbox):
+    sandbox = make_sandbox(timeout=2, lifecycle={"on_timeout": "pause"})
     sandbox.data.upload("/home/user/kept", b"kept")
     program = sandbox.put_guest("counter.py")
     pid = sandbox.data.background("python3", program, "/tmp/count")
@@ -62,6 +57,7 @@ def test_pause_within_one_second(make_sandbox, fields):
     assert sandbox.data.read("/home/user/kept") == b"kept"
 
 
+@pytest.mark.parallel
 def test_a_timeout_set_during_a_move_counts_after_it(make_sandbox, stack):
     """The move of a sandbox that is stopped only to move has the deadline that it gets at its next start."""
     sandbox = make_sandbox(timeout=60)
@@ -114,16 +110,18 @@ def test_a_resume_can_shorten_the_deadline(make_sandbox):
     assert (state, late_s <= LATE_S) == (404, True), (state, late_s)
 
 
+@pytest.mark.parallel
 def test_a_paused_sandbox_has_no_deadline(make_sandbox):
-    sandbox = make_sandbox(timeout=2)
+    sandbox = make_sandbox(timeout=5)
     assert sandbox.pause()["deadline"] is None
-    time.sleep(3)
+    time.sleep(6)
     assert sandbox.show()["state"] == "stopped"
     resumed = sandbox.resume()
     assert resumed["deadline"] is not None
     watch(sandbox)
 
 
+@pytest.mark.parallel
 def test_after_the_deadline_nothing_brings_it_back(make_sandbox):
     sandbox = make_sandbox(timeout=1)
     watch(sandbox)

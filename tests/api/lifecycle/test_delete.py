@@ -3,14 +3,13 @@
 
 import http.client
 import socket
-import subprocess
 
 import pytest
 
 from client import assert_error
 from dataplane import StreamError
 from faults import InBackground, fault_points, quiet, quota_in_use  # noqa: F401
-from stack import read_assignments, wait_until
+from stack import wait_until
 from tenant import Sandbox
 
 
@@ -100,27 +99,3 @@ def test_a_delete_outlives_who_works_on_it(account, fault_points, stack, point):
     assert deleting.result().status in (204, 502)
     assert_error(account.api.get(sandbox.path), 404, "not_found")
     sandbox.wait_until_removed()
-
-
-def test_the_address_of_a_deleted_sandbox_serves_the_next_one(account, stack):
-    """Nothing that closes it stays behind."""
-    sandbox = Sandbox.create(account.api)
-    address = sandbox.address
-    account.api.destroy(sandbox.id)
-    sandbox.wait_until_removed()
-    table = read_assignments(stack.env_file)["SANDLOT_NFT_TABLE"]
-    listing = ["nft", "list", "set", "inet", table, "gone"]
-    closed = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
-    assert address not in closed.replace(",", " ").split()
-
-
-def test_status_tells_what_the_warm_pool_had(make_account, stack):
-    """Of a size that nobody else asks for the first starts cold, and the reason stands beside it."""
-    account = make_account("pro")
-    for _ in range(4):  # the sizes that are asked for most are told
-        sandbox = Sandbox.create(account.api, memory_mb=1408)
-        account.api.destroy(sandbox.id)
-    row = next(row for row in stack.ctl("status")["warm_pool"] if row["memory_mb"] == 1408)
-    assert row["template"] == stack.template
-    assert row["creates"] >= 4 and row["warm"] <= row["creates"]
-    assert bool(row["why_cold"]) == (row["warm"] < row["creates"])

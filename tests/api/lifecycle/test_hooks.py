@@ -127,7 +127,7 @@ def test_refusals(account, hooks, field):
 
 def test_a_policy_applies_while_the_hook_before_a_pause_runs(account):
     """The hook has the network."""
-    sandbox = made(account, {"before_pause": {"command": "sleep 20", "timeout": 30}})
+    sandbox = made(account, {"before_pause": {"command": "until [ -e /tmp/go ]; do sleep 0.1; done", "timeout": 30}})
     pausing = threading.Thread(target=sandbox.pause)
     pausing.start()
     try:
@@ -136,6 +136,7 @@ def test_a_policy_applies_while_the_hook_before_a_pause_runs(account):
         assert (answer.status, answer.json()["status"]) == (200, "applied"), answer
         assert sandbox.show()["state"] == "stopping"
     finally:
+        sandbox.stack.incus.write_file(sandbox.instance, "/tmp/go", b"")
         pausing.join()
     assert sandbox.show()["state"] == "stopped"
     assert sandbox.resume()["resumed_from"] == "memory"

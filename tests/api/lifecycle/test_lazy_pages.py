@@ -13,7 +13,7 @@ from tenant import Account, Sandbox, checkpoint_of
 from test_forks import fork
 from test_rollback import roll_back
 
-pytestmark = pytest.mark.one_host
+pytestmark = [pytest.mark.parallel, pytest.mark.one_host]
 
 HELD_MIB = 160
 LEFT_MB = 40
@@ -147,6 +147,7 @@ def test_a_delete_meanwhile(holder, stack):
     settle(stack)
 
 
+@pytest.mark.alone
 def test_a_full_pool_meanwhile(holder, stack):
     with FullPool(stack, LEFT_MB) as pool:
         with unfinished(holder):
@@ -166,6 +167,7 @@ def test_a_small_image_is_read_first(sandbox):
     assert not served(sandbox)
 
 
+@pytest.mark.alone  # for all sandboxes of the host
 def test_an_operator_switches_it_off(holder, stack):
     switch = stack.host_dir / "etc" / "eager-pages"
     holder.pause()

@@ -11,7 +11,7 @@ import pytest
 
 from client import assert_error
 from tenant import Sandbox
-from stack import wait_until
+from stack import read_assignments, wait_until
 
 pytestmark = pytest.mark.parallel
 
@@ -433,3 +433,15 @@ def test_port_inspection(make_sandbox):
     assert_error(sandbox.api.get(f"{sandbox.path}/ports/4000"), 404, "not_found")
     sandbox.pause()
     assert_error(sandbox.api.get(f"{sandbox.path}/ports/3000"), 409, "sandbox_not_running")
+
+
+def test_the_address_of_a_deleted_sandbox_serves_the_next_one(account, stack):
+    """Nothing that closes it stays behind."""
+    sandbox = Sandbox.create(account.api)
+    address = sandbox.address
+    account.api.destroy(sandbox.id)
+    sandbox.wait_until_removed()
+    table = read_assignments(stack.env_file)["SANDLOT_NFT_TABLE"]
+    listing = ["nft", "list", "set", "inet", table, "gone"]
+    closed = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
+    assert address not in closed.replace(",", " ").split()

@@ -108,6 +108,7 @@ def test_a_long_span_has_a_bounded_number_of_points(sandbox, stack):
         sandbox.document["cpu"], sandbox.document["memory_mb"], sandbox.id)
 
 
+@pytest.mark.parallel
 def test_who_is_asked_for_is_known(sandbox, stack):
     assert points(sandbox) is not None
     assert stack.query("SELECT COUNT(*) AS n FROM sample_wants WHERE sandbox_id = %s", sandbox.id) == [{"n": 1}]
@@ -125,6 +126,7 @@ def test_samples_come_soon_while_somebody_asks(sandbox, stack):
     wait_until(lambda: closest() < 0.75 * interval_s, 120, "two samples between two rounds", 1)
 
 
+@pytest.mark.parallel
 def test_refusals(sandbox, other_account):
     path = f"/v1/sandboxes/{sandbox.id}/metrics"
     api = sandbox.api

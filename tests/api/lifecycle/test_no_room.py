@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""No room: a storage pool that is full, a sandbox that has filled its own disk, a host without memory."""
+"""No room: a storage pool that is full, a host without memory."""
 
 import json
-import os
 
 import pytest
 
@@ -62,41 +61,8 @@ def test_a_pool_without_room(make_account, stack):
     assert not [one for one in doctor(stack) if one["check"] == "pool" and one["state"] == "WRONG"]
 
 
-def test_a_pause_without_room_says_why_the_memory_is_lost(account, stack):
-    """The first error that CRIU prints on a full pool is about something else."""
-    sandbox = Sandbox.create(account.api)
-    hog = "import os, time; kept = os.urandom(150 << 20); open('/tmp/filled', 'w'); time.sleep(9999)"
-    sandbox.data.background("python3", "-c", hog)
-    wait_until(lambda: sandbox.data.download("/tmp/filled").status == 200, 20, "memory in use")
-    with FullPool(stack) as pool:
-        pool.fill()
-        assert sandbox.pause()["state"] == "stopped"
-    (row,) = stack.query("SELECT last_error FROM operations WHERE sandbox_id = %s AND kind = 'pause'", sandbox.id)
-    assert row["last_error"] == "The storage pool has too little space for the memory."
-    assert sandbox.resume()["resumed_from"] == "disk"
-
-
 def doctor(stack):
     return json.loads(stack.ctl("doctor", check=False).stdout)["findings"]
-
-
-def test_a_sandbox_that_has_filled_its_disk(make_account, stack, set_plan):
-    """The memory image does not compete with the files for the quota."""
-    set_plan("basic", disk_gb=1)
-    sandbox = Sandbox.create(make_account().api)
-    sandbox.data.upload("/home/user/kept", b"kept")
-    boot_id = sandbox.boot_id()
-    filled = sandbox.data.bash("head -c 2G /dev/zero >/home/user/filler; sync; echo more >/home/user/more && sync")
-    assert filled.exit_code != 0, "the disk is full"
-    assert sandbox.pause()["state"] == "stopped"
-    assert sandbox.resume()["resumed_from"] == "memory"
-    assert sandbox.boot_id() == boot_id
-    assert sandbox.data.read("/home/user/kept") == b"kept"
-    os.kill(stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"], 9)
-    wait_until(lambda: sandbox.show()["state"] == "stopped", 20, "the notice")
-    assert sandbox.resume()["resumed_from"] == "disk", "a start from a full disk works too"
-    assert sandbox.data.read("/home/user/kept") == b"kept"
-    sandbox.data.check("rm /home/user/filler; sync; echo more >/home/user/more; sync; cat /home/user/more")
 
 
 @pytest.mark.long

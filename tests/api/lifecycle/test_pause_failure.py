@@ -96,6 +96,17 @@ def test_a_host_without_room_keeps_it_running(holding, pool):
     assert sandbox.resume()["resumed_from"] == "memory" and sandbox.boot_id() == boot
 
 
+def test_a_pause_without_room_says_why_the_memory_is_lost(holding, stack):
+    """The first error that CRIU prints on a full pool is about something else."""
+    sandbox = holding()
+    with FullPool(stack) as pool:
+        pool.fill()
+        assert sandbox.pause()["state"] == "stopped"
+    (row,) = pauses(sandbox)
+    assert row["last_error"] == "The storage pool has too little space for the memory."
+    assert sandbox.resume()["resumed_from"] == "disk"
+
+
 @pytest.mark.long
 def test_a_host_without_room_for_a_moment_loses_nothing(holding, pool, stack):
     """Also with the default: the dump is tried again before the memory is given up."""

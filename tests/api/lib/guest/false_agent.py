@@ -68,7 +68,7 @@ def install(answer):
     nothing = os.open("/dev/null", os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
-    time.sleep(2)  # the answer to the program that started this one goes through the agent
+    time.sleep(1)  # the answer to the program that started this one goes through the agent
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit() and (entry / "comm").read_text(encoding="utf-8") == "sandlot-guard\n":
             os.kill(int(entry.name), signal.SIGKILL)
