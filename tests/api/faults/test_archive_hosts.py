@@ -3,6 +3,7 @@
 
 import contextlib
 import secrets
+import time
 
 import pytest
 
@@ -93,6 +94,22 @@ def test_no_host_has_room(hosts, archive, api, stack):
         stack.ctl("host", "activate", "local")
         assert sandbox.resume()["resumed_from"] == "memory"
         assert hosts.of(sandbox) == "local"
+        stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
+
+
+def test_a_warning_is_taken_back_for_what_is_archived(hosts, archive, api, stack):
+    """The plan keeps it again: that its host is lost is no cause, as nothing of it is."""
+    sandbox = hosts.make(api, "other")
+    sandbox.pause()
+    until_archived(stack, sandbox)
+    with hosts.cut():
+        hosts.becomes("down")
+        stack.ctl("host", "lost", "other", "--yes", "--powered-off")
+        stack.query("UPDATE sandboxes SET version = UUID_SHORT(), cleanup_at_ms = %s WHERE id = %s",
+                    int((time.time() + 86400) * 1000), sandbox.id)
+        assert "cleanup_at" in sandbox.show()
+        wait_until(lambda: "cleanup_at" not in sandbox.show(), 3 * stack.lease_s + 10, "the warning taken back")
+        assert sandbox.resume()["resumed_from"] == "memory"
         stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
 
 
