@@ -9,10 +9,13 @@ DB_STATEMENT(close_statement) = {
     "UPDATE usage_intervals SET ended_at_ms = GREATEST(?, started_at_ms)"
     " WHERE sandbox_id = ? AND ended_at_ms IS NULL AND kind <> ?",
     false};
+/* Begin where the last interval ends, even if the clock was set back. */
 DB_STATEMENT(open_statement) = {
     "usage.open",
     "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
-    " started_at_ms) SELECT s.id, s.incarnation, s.team_id, ?, s.cpu, s.memory_mb, s.disk_gb, ?"
+    " started_at_ms) SELECT s.id, s.incarnation, s.team_id, ?, s.cpu, s.memory_mb, s.disk_gb,"
+    " GREATEST(?, COALESCE((SELECT p.ended_at_ms FROM usage_intervals p WHERE p.sandbox_id = s.id"
+    "   ORDER BY p.incarnation DESC LIMIT 1), 0))"
     " FROM sandboxes s LEFT JOIN usage_intervals u"
     "   ON u.sandbox_id = s.id AND u.ended_at_ms IS NULL"
     " WHERE s.id = ? AND u.sandbox_id IS NULL",

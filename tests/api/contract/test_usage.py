@@ -69,6 +69,18 @@ def test_runtime_and_storage_follow_the_sandbox(make_account, stack):
     assert usage(account.api)["runtime"] == answer["runtime"]
 
 
+def test_a_clock_that_was_set_back_counts_nothing_twice(sandbox, stack):
+    """As if the clock had been an hour ahead until the sandbox was paused."""
+    sandbox.pause()
+    hour = 3600 * 1000
+    stack.query("UPDATE usage_intervals SET ended_at_ms = ended_at_ms + %s"
+                " WHERE sandbox_id = %s AND kind = 'runtime'", hour, sandbox.id)
+    stack.query("UPDATE usage_intervals SET started_at_ms = started_at_ms + %s"
+                " WHERE sandbox_id = %s AND kind = 'storage'", hour, sandbox.id)
+    sandbox.resume()
+    assert_seamless(stack, sandbox.id, "runtime", "storage", "runtime")
+
+
 def test_volumes_count_from_their_making_to_their_deletion(make_account, own_plan, stack):
     account = make_account("enterprise")
     own_plan(account, volume_gb=3)
