@@ -45,6 +45,12 @@ DB_STATEMENT(latest_statement) = {
     "  (SELECT MAX(l.at_ms) FROM sandbox_samples l WHERE l.sandbox_id = b.id)"
     " WHERE s.at_ms >= ? LIMIT 100",
     true};
+DB_STATEMENT(last_of_run_statement) = {
+    "sample.last_of_run",
+    "SELECT MAX(s.at_ms) FROM usage_intervals u JOIN sandbox_samples s"
+    "   ON s.sandbox_id = u.sandbox_id AND s.at_ms >= u.started_at_ms"
+    " WHERE u.sandbox_id = ? AND u.kind = 'runtime' AND u.ended_at_ms IS NULL",
+    true};
 DB_STATEMENT(want_statement) = {
     "sample.want",
     "INSERT INTO sample_wants (sandbox_id, asked_at_ms) VALUES (?, ?) ON DUPLICATE KEY UPDATE"
@@ -183,4 +189,9 @@ int sample_read_latest(struct db *db, const char *team_id, const char *ids, int6
         db_copy_text(latest[*count].sandbox_id, rows, 8);
     }
     return 0;
+}
+
+int sample_last_of_run(struct db *db, const char *sandbox_id, int64_t *at_ms, struct error **err)
+{
+    return DB_NUMBER(db, &last_of_run_statement, DB_ARGS(db_text(sandbox_id)), at_ms, err);
 }

@@ -9,6 +9,7 @@ import pytest
 from client import Api, assert_error
 from tenant import Sandbox
 from faults import InBackground, fault_points, settle, settled_row  # noqa: F401
+from killing import stopped
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
@@ -247,3 +248,18 @@ def test_a_sandbox_that_dies(sandbox, stack):
     while sandbox.show()["state"] != "stopped":
         time.sleep(0.1)
     assert_seamless(stack, sandbox.id, "runtime", "storage")
+
+
+@pytest.mark.alone
+def test_the_time_in_which_nobody_noticed_the_end_is_not_runtime(sandbox, stack):
+    """As with a host that was off: its sandboxes have ended, and that is noticed when it is back."""
+    interval_s = int(stack.settings.get("metrics_interval_s", "30"))
+    samples = "SELECT at_ms FROM sandbox_samples WHERE sandbox_id = %s ORDER BY at_ms DESC LIMIT 1"
+    wait_until(lambda: stack.query(samples, sandbox.id), 3 * interval_s + 10, "a sample")
+    with stopped(stack.processes("sandlot-dispatcher")):
+        (last,) = stack.query(samples, sandbox.id)
+        sandbox.data.background("/usr/bin/sudo", "/sbin/poweroff", "-f")
+        time.sleep(4.5 * interval_s)
+    wait_until(lambda: sandbox.show()["state"] == "stopped", 60, "the end")
+    rows = assert_seamless(stack, sandbox.id, "runtime", "storage")
+    assert rows[0]["ended_at_ms"] == last["at_ms"], rows
