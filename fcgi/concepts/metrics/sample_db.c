@@ -45,11 +45,15 @@ DB_STATEMENT(latest_statement) = {
     "  (SELECT MAX(l.at_ms) FROM sandbox_samples l WHERE l.sandbox_id = b.id)"
     " WHERE s.at_ms >= ? LIMIT 100",
     true};
+#define LAST_OF(id)                                                                  \
+    " COALESCE((SELECT MAX(s.at_ms) FROM sandbox_samples s WHERE s.sandbox_id = " id \
+    " AND s.at_ms >= u.started_at_ms), 0)"
 DB_STATEMENT(last_of_run_statement) = {
     "sample.last_of_run",
-    "SELECT MAX(s.at_ms) FROM usage_intervals u JOIN sandbox_samples s"
-    "   ON s.sandbox_id = u.sandbox_id AND s.at_ms >= u.started_at_ms"
-    " WHERE u.sandbox_id = ? AND u.kind = 'runtime' AND u.ended_at_ms IS NULL",
+    "SELECT GREATEST(" LAST_OF("u.sandbox_id") "," LAST_OF(
+        "?") ")"
+             " FROM usage_intervals u"
+             " WHERE u.sandbox_id = ? AND u.kind = 'runtime' AND u.ended_at_ms IS NULL",
     true};
 DB_STATEMENT(want_statement) = {
     "sample.want",
@@ -191,7 +195,11 @@ int sample_read_latest(struct db *db, const char *team_id, const char *ids, int6
     return 0;
 }
 
-int sample_last_of_run(struct db *db, const char *sandbox_id, int64_t *at_ms, struct error **err)
+int sample_last_of_run(struct db *db, const char *sandbox_id, uint32_t host_id, int64_t *at_ms,
+                       struct error **err)
 {
-    return DB_NUMBER(db, &last_of_run_statement, DB_ARGS(db_text(sandbox_id)), at_ms, err);
+    char host[ID_SIZE];
+    sample_host_id(host_id, host);
+    return DB_NUMBER(db, &last_of_run_statement, DB_ARGS(db_text(host), db_text(sandbox_id)), at_ms,
+                     err);
 }

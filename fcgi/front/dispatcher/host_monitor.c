@@ -212,7 +212,7 @@ static int end_runtime(struct db *db, const struct verdict *verdict, const struc
                        struct error **err)
 {
     int64_t seen_ms = 0;
-    if (sample_last_of_run(db, sandbox->id, &seen_ms, err) < 0)
+    if (sample_last_of_run(db, sandbox->id, verdict->host_id, &seen_ms, err) < 0)
         return -1;
     bool late = seen_ms && sandbox->updated_at_ms - seen_ms > verdict->late_ms;
     return usage_follow(db, sandbox->id, USAGE_STORAGE, late ? seen_ms : sandbox->updated_at_ms,
