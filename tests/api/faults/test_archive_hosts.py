@@ -113,6 +113,24 @@ def test_a_warning_is_taken_back_for_what_is_archived(hosts, archive, api, stack
         stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
 
 
+def test_what_is_archived_stays_stored_when_its_host_is_lost_in_a_resume(hosts, archive, api, stack):
+    sandbox = hosts.make(api, "other")
+    sandbox.pause()
+    until_archived(stack, sandbox)
+    with hosts.cut():
+        hosts.becomes("down")
+        stack.query("INSERT INTO operations (id, sandbox_id, kind, state, incarnation, lease_owner, lease_until_ms, attempts,"
+                    " created_at_ms) SELECT CONCAT('opr_', SUBSTRING(id, 5)), id, 'resume', 'running', incarnation, 'test',"
+                    " UNIX_TIMESTAMP() * 1000 + 3600000, 1, created_at_ms FROM sandboxes WHERE id = %s", sandbox.id)
+        stack.query("UPDATE sandboxes SET state = 'restoring', operation_id = CONCAT('opr_', SUBSTRING(id, 5))"
+                    " WHERE id = %s", sandbox.id)
+        stack.ctl("host", "lost", "other", "--yes", "--powered-off")
+        assert sandbox.show()["state"] == "stopped"
+        (stored,) = stack.query("SELECT kind FROM usage_intervals WHERE sandbox_id = %s AND ended_at_ms IS NULL", sandbox.id)
+        assert stored["kind"] == "storage"
+        stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
+
+
 def test_what_is_in_the_archive_alone_moves_without_a_copy(hosts, stack, api):
     folder = Folder(stack.root / "archive-of-a-test")
     with archive_settings(stack, archive_after_s=1, archive_evict_percent=1, **folder.settings):
