@@ -53,7 +53,8 @@ DB_STATEMENT(last_of_run_statement) = {
     "SELECT GREATEST(" LAST_OF("u.sandbox_id") "," LAST_OF(
         "?") ")"
              " FROM usage_intervals u"
-             " WHERE u.sandbox_id = ? AND u.kind = 'runtime' AND u.ended_at_ms IS NULL",
+             " WHERE u.sandbox_id = ? AND u.kind = 'runtime' AND u.ended_at_ms IS NULL"
+             " ORDER BY u.incarnation DESC LIMIT 1",
     true};
 DB_STATEMENT(want_statement) = {
     "sample.want",
