@@ -5,7 +5,8 @@
  * memory as requested); while it is stopped, a storage interval (its disk).
  *
  * The transactions that change the sandbox's state also open and close the intervals. So the
- * intervals meet without a gap and never overlap, also after a crash.
+ * intervals meet without a gap and never overlap, also after a crash or when the clock was set
+ * back.
  */
 #pragma once
 

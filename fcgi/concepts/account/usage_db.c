@@ -3,19 +3,25 @@
 
 #include "account/usage.h"
 
-/* End an interval at its start if the clock was set back. */
+/* Only the last interval of a sandbox can be open. The statements read no other, because a sandbox
+ * that is often paused has very many. If the clock was set back, end an interval at its start. */
 DB_STATEMENT(close_statement) = {
     "usage.close",
-    "UPDATE usage_intervals SET ended_at_ms = GREATEST(?, started_at_ms)"
-    " WHERE sandbox_id = ? AND ended_at_ms IS NULL AND kind <> ?",
+    "UPDATE usage_intervals u JOIN (SELECT MAX(m.incarnation) AS incarnation"
+    "   FROM usage_intervals m WHERE m.sandbox_id = ?) l"
+    "   ON u.sandbox_id = ? AND u.incarnation = l.incarnation"
+    " SET u.ended_at_ms = GREATEST(?, u.started_at_ms)"
+    " WHERE u.ended_at_ms IS NULL AND u.kind <> ?",
     false};
+/* Begin where the last interval ends, even if the clock was set back. */
 DB_STATEMENT(open_statement) = {
     "usage.open",
     "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
-    " started_at_ms) SELECT s.id, s.incarnation, s.team_id, ?, s.cpu, s.memory_mb, s.disk_gb, ?"
-    " FROM sandboxes s LEFT JOIN usage_intervals u"
-    "   ON u.sandbox_id = s.id AND u.ended_at_ms IS NULL"
-    " WHERE s.id = ? AND u.sandbox_id IS NULL",
+    " started_at_ms) SELECT s.id, s.incarnation, s.team_id, ?, s.cpu, s.memory_mb, s.disk_gb,"
+    " GREATEST(?, COALESCE(u.ended_at_ms, 0))"
+    " FROM sandboxes s LEFT JOIN usage_intervals u ON u.sandbox_id = s.id AND u.incarnation ="
+    "   (SELECT MAX(m.incarnation) FROM usage_intervals m WHERE m.sandbox_id = ?)"
+    " WHERE s.id = ? AND (u.sandbox_id IS NULL OR u.ended_at_ms IS NOT NULL)",
     false};
 DB_STATEMENT(begin_statement) = {
     "usage.begin",
@@ -58,11 +64,11 @@ int usage_follow(struct db *db, const char *sandbox_id, enum usage_kind kind, in
     if (kind == USAGE_UNCHANGED)
         return 0;
     struct db_value id = db_text(sandbox_id), at = db_i64(at_ms), name = db_text(kind_names[kind]);
-    if (db_exec(db, &close_statement, DB_ARGS(at, id, name), NULL, err) < 0)
+    if (db_exec(db, &close_statement, DB_ARGS(id, id, at, name), NULL, err) < 0)
         return -1;
     if (kind == USAGE_NONE)
         return 0;
-    return db_exec(db, &open_statement, DB_ARGS(name, at, id), NULL, err);
+    return db_exec(db, &open_statement, DB_ARGS(name, at, id, id), NULL, err);
 }
 
 static void read_usage(const struct db_rows *rows, struct usage *usage)

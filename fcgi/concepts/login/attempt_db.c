@@ -70,6 +70,17 @@ static int refuse(int64_t wait_ms, struct error **err)
     return -1;
 }
 
+/* Return the time at which all earlier attempts are forgotten. A time that no attempts can lead to
+ * was written before the clock was set back: then one attempt is left. The clocks of two fronts
+ * differ by less. */
+static int64_t due_after(const struct rate *rate, int64_t due_ms, int64_t now_ms)
+{
+    int64_t all_ms = rate->interval_ms * rate->burst;
+    if (due_ms - now_ms > 2 * all_ms)
+        return now_ms + all_ms - rate->interval_ms;
+    return due_ms > now_ms ? due_ms : now_ms;
+}
+
 static int charge_one(struct db *db, const struct charge *charge, int64_t now_ms,
                       struct error **err)
 {
@@ -80,9 +91,7 @@ static int charge_one(struct db *db, const struct charge *charge, int64_t now_ms
         db_query(db, &lock_statement, DB_ARGS(subject), &rows, err) < 0)
         return -1;
     int64_t due_ms = db_rows_next(rows) ? db_get_i64(rows, 0) : 0;
-    if (due_ms < now_ms)
-        due_ms = now_ms;
-    due_ms += rate->interval_ms;
+    due_ms = due_after(rate, due_ms, now_ms) + rate->interval_ms;
     int64_t wait_ms = due_ms - now_ms - rate->interval_ms * rate->burst;
     if (wait_ms > 0)
         return refuse(wait_ms, err);

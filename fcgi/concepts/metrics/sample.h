@@ -79,6 +79,11 @@ struct sample_latest {
 int sample_read_latest(struct db *db, const char *team_id, const char *ids, int64_t since_ms,
                        struct sample_latest *latest, unsigned *count, struct error **err);
 
+/* Read the time of the last sample of a running sandbox or of its host, in the sandbox's usage
+ * interval; 0: none. The host's count too, because a tenant may prevent the sandbox's own. */
+int sample_last_of_run(struct db *db, const char *sandbox_id, uint32_t host_id, int64_t *at_ms,
+                       struct error **err);
+
 /* --- rows; for sample.c --- */
 
 struct sample_row {

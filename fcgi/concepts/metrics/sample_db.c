@@ -45,6 +45,17 @@ DB_STATEMENT(latest_statement) = {
     "  (SELECT MAX(l.at_ms) FROM sandbox_samples l WHERE l.sandbox_id = b.id)"
     " WHERE s.at_ms >= ? LIMIT 100",
     true};
+#define LAST_OF(id)                                                                  \
+    " COALESCE((SELECT MAX(s.at_ms) FROM sandbox_samples s WHERE s.sandbox_id = " id \
+    " AND s.at_ms >= u.started_at_ms), 0)"
+DB_STATEMENT(last_of_run_statement) = {
+    "sample.last_of_run",
+    "SELECT GREATEST(" LAST_OF("u.sandbox_id") "," LAST_OF(
+        "?") ")"
+             " FROM usage_intervals u"
+             " WHERE u.sandbox_id = ? AND u.kind = 'runtime' AND u.ended_at_ms IS NULL"
+             " ORDER BY u.incarnation DESC LIMIT 1",
+    true};
 DB_STATEMENT(want_statement) = {
     "sample.want",
     "INSERT INTO sample_wants (sandbox_id, asked_at_ms) VALUES (?, ?) ON DUPLICATE KEY UPDATE"
@@ -183,4 +194,13 @@ int sample_read_latest(struct db *db, const char *team_id, const char *ids, int6
         db_copy_text(latest[*count].sandbox_id, rows, 8);
     }
     return 0;
+}
+
+int sample_last_of_run(struct db *db, const char *sandbox_id, uint32_t host_id, int64_t *at_ms,
+                       struct error **err)
+{
+    char host[ID_SIZE];
+    sample_host_id(host_id, host);
+    return DB_NUMBER(db, &last_of_run_statement, DB_ARGS(db_text(host), db_text(sandbox_id)), at_ms,
+                     err);
 }

@@ -59,13 +59,15 @@ static int end_operation(struct db *db, struct sandbox *sandbox, struct error **
     return operation_end(db, &operation, "the host is lost", "", err);
 }
 
-/* End the usage at the time when the host stopped answering; the rest is not billed. */
+/* End the usage at the time when the host stopped answering; the rest is not billed. What the
+ * archive has stays stored. */
 static int end_usage(struct db *db, const struct losing *losing, struct error **err)
 {
     int64_t down_ms = losing->host->condition.down_since_ms;
     if (!down_ms)
         down_ms = losing->host->condition.silent_since_ms;
-    return usage_follow(db, losing->id, USAGE_NONE, down_ms ? down_ms : clock_now_ms(), err);
+    return usage_follow(db, losing->id, losing->archived ? USAGE_STORAGE : USAGE_NONE,
+                        down_ms ? down_ms : clock_now_ms(), err);
 }
 
 /* Check whether the sandbox is still to be ended. A paused sandbox in the archive loses nothing

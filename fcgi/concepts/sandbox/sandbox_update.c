@@ -179,6 +179,16 @@ static int lock_running(struct db *db, const struct port_change *change, struct 
                                          "; you can change its ports only while it runs", err);
 }
 
+/* With all ports exposed, a port without an entry is public: a removal would open a private one. */
+static int check_withdrawal(const struct port_change *change, struct error **err)
+{
+    return change->sandbox->all_ports && !sandbox_port_is_reserved(change->port.port)
+               ? error_set_field(err, ERR_INVALID_REQUEST, "port",
+                                 "The sandbox exposes all ports, and no port can be withdrawn. "
+                                 "Make the port private: PUT it with \"public\": false.")
+               : 0;
+}
+
 static int store_ports(struct db *db, const struct sandbox *sandbox, struct error **err)
 {
     const struct sandbox_changed changed = {.ports = true};
@@ -220,7 +230,7 @@ int sandbox_port_put(struct worker *worker, const char *id, struct exposed_port 
 static int port_delete_body(struct db *db, void *context, struct error **err)
 {
     struct port_change *change = context;
-    if (lock_running(db, change, err) < 0)
+    if (lock_running(db, change, err) < 0 || check_withdrawal(change, err) < 0)
         return -1;
     if (!sandbox_port_remove(change->sandbox, change->port.port))
         return error_set(err, ERR_NOT_FOUND, "The sandbox does not expose this port.");

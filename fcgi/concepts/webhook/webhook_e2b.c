@@ -42,6 +42,23 @@ static const char *webhook_e2b_type(enum event_kind kind)
     return NULL;
 }
 
+bool webhook_e2b_has_type(enum event_kind kind)
+{
+    return webhook_e2b_type(kind);
+}
+
+bool webhook_e2b_narrow(struct event_filter *filter)
+{
+    bool every = true, any = false;
+    for (unsigned i = 0; i < EVENT_KIND_COUNT; i++)
+        every &= !filter->kinds[i];
+    for (unsigned i = 0; i < EVENT_KIND_COUNT; i++) {
+        filter->kinds[i] = (every || filter->kinds[i]) && webhook_e2b_has_type((enum event_kind)i);
+        any |= filter->kinds[i];
+    }
+    return any;
+}
+
 /* Read the sandbox in any state. A missing row leaves *sandbox empty. */
 static int find_sandbox(struct db *db, const char *id, struct sandbox *sandbox, struct error **err)
 {

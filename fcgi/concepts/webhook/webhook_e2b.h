@@ -15,6 +15,11 @@
 extern const char *const webhook_e2b_types[WEBHOOK_E2B_TYPES];
 /* Add to the filter the kinds of events that have this E2B type. */
 void webhook_e2b_kinds(const char *type, struct event_filter *filter);
+/* Return whether events of a kind have an E2B type. */
+bool webhook_e2b_has_type(enum event_kind kind);
+/* Keep the kinds of a filter that have an E2B type; a filter for every kind gets all of these.
+ * Returns whether there is one. */
+bool webhook_e2b_narrow(struct event_filter *filter);
 
 /* Return the event as a JSON object, a new reference. A sandbox whose row is gone is not an error.
  * Errors: those of the database. */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/notify.h"
 #include "base/str.h"
+#include "webhook/webhook_e2b.h"
 
 #define MESSAGES_DEFAULT 50
 #define MESSAGES_MAX     200
@@ -96,6 +97,17 @@ static json_t *message_to_json(const struct webhook_message *m)
 
 /* --- webhooks --- */
 
+static void read_kinds(const json_t *kinds, struct event_filter *filter)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach ((json_t *)kinds, i, name) {
+        enum event_kind kind;
+        if (event_kind_parse(json_string_value(name), &kind) == 0)
+            filter->kinds[kind] = true;
+    }
+}
+
 /* Read the members that a body has. */
 static void read_input(const json_t *body, struct webhook *webhook)
 {
@@ -103,19 +115,34 @@ static void read_input(const json_t *body, struct webhook *webhook)
                  *enabled = json_object_get(body, "enabled");
     const char *url = json_string_value(json_object_get(body, "url"));
     struct event_filter filter = {0};
-    size_t i;
-    json_t *name;
     if (url)
         snprintf(webhook->url, sizeof webhook->url, "%s", url);
     if (enabled)
         webhook->enabled = json_is_true(enabled);
-    json_array_foreach ((json_t *)kinds, i, name) {
-        enum event_kind kind;
-        if (event_kind_parse(json_string_value(name), &kind) == 0)
-            filter.kinds[kind] = true;
-    }
+    read_kinds(kinds, &filter);
     if (kinds)
         event_kinds_text(&filter, webhook->kinds);
+}
+
+/* Check the new kinds of a webhook of E2B's form, which has messages for some kinds only. An empty
+ * list means all of these. */
+static int check_e2b_kinds(const json_t *kinds, struct webhook *webhook, struct error **err)
+{
+    struct event_filter filter = {0};
+    size_t i;
+    json_t *name;
+    json_array_foreach ((json_t *)kinds, i, name) {
+        enum event_kind kind;
+        autofree char *pointer = xasprintf("/kinds/%zu", i);
+        if (event_kind_parse(json_string_value(name), &kind) == 0 && !webhook_e2b_has_type(kind))
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                   "A webhook of the form e2b has no messages for this kind of "
+                                   "event; create another webhook for it.");
+    }
+    read_kinds(kinds, &filter);
+    webhook_e2b_narrow(&filter);
+    event_kinds_text(&filter, webhook->kinds);
+    return 0;
 }
 
 /* Answer with the webhook and its secret, which is wiped. */
@@ -199,6 +226,9 @@ int webhooks_update(void *context, struct http_request *request, struct http_res
     const json_t *body = request->json;
     struct webhook *webhook = &api->access.webhook, given = {0};
     read_input(body, &given);
+    if (webhook->form == WEBHOOK_E2B &&
+        check_e2b_kinds(json_object_get(body, "kinds"), &given, err) < 0)
+        return -1;
     const struct webhook_change change = {
         .url = json_object_get(body, "url") ? given.url : NULL,
         .kinds = json_object_get(body, "kinds") ? given.kinds : NULL,

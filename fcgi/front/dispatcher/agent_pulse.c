@@ -38,7 +38,7 @@ struct beat {
     int64_t since_ms;                /* monotonic: the first list with it */
     int64_t asked_ms;                /* monotonic */
     unsigned misses;                 /* questions in a row without an answer */
-    int64_t missed_ms;               /* the time (clock) of the first missed question */
+    int64_t missed_ms;               /* monotonic: the time of the first missed question */
     struct agent_question *question; /* NULL: no question is open */
 };
 
@@ -217,7 +217,7 @@ static void ask(struct agent_pulse *pulse, struct beat *beat)
     error_auto unreachable = NULL;
     beat->asked_ms = clock_monotonic_ms();
     if (!beat->misses)
-        beat->missed_ms = clock_now_ms();
+        beat->missed_ms = beat->asked_ms;
     if (make_link(worker, beat->host_id, &link, &unreachable) < 0) {
         beat->misses = 0;
         return;
@@ -282,10 +282,11 @@ static void end_calls(struct agent_pulse *pulse, const struct beat *beat)
 static void note(struct agent_pulse *pulse, struct beat *beat, bool is_silent)
 {
     error_auto err = NULL;
+    int64_t silent_ms = clock_monotonic_ms() - beat->missed_ms;
     if (is_silent == beat->of.is_silent)
         return;
     if (sandbox_note_silence(pulse->worker->db, beat->of.id, beat->of.incarnation,
-                             is_silent ? beat->missed_ms : 0, &err) < 0) {
+                             is_silent ? clock_now_ms() - silent_ms : 0, &err) < 0) {
         log_warning("cannot record whether the agent of a sandbox answers; trying again",
                     LOG_STR("sandbox", beat->of.id), LOG_ERROR(err));
         return;
@@ -306,7 +307,7 @@ static void take_answer(struct agent_pulse *pulse, struct beat *beat, long statu
     if (status) {
         beat->misses = 0;
         note(pulse, beat, false);
-    } else if (++beat->misses > 1 && clock_now_ms() - beat->missed_ms >= SILENT_AFTER_MS) {
+    } else if (++beat->misses > 1 && clock_monotonic_ms() - beat->missed_ms >= SILENT_AFTER_MS) {
         note(pulse, beat, true);
     }
 }

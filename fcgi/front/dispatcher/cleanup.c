@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/cleanup.h"
 
+#include "archive/archive.h"
 #include "audit/audit.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -37,6 +38,17 @@ static int exceeds(struct db *db, const struct plan *plan, const struct sandbox 
     return 0;
 }
 
+/* Check whether the sandbox is lost with its host. One in the archive resumes on another host. */
+static int is_lost(struct db *db, const struct sandbox *sandbox, bool *lost, struct error **err)
+{
+    bool archived = false;
+    if (host_is_lost(db, sandbox->host_id, lost, err) < 0 ||
+        (*lost && archive_has(db, sandbox->id, &archived, err) < 0))
+        return -1;
+    *lost &= !archived;
+    return 0;
+}
+
 /* Decide when the sandbox is to be deleted; 0: it stays. A warning that still applies keeps its
  * time. */
 static int decide(struct db *db, const struct sandbox *sandbox, int64_t now_ms, int64_t *at_ms,
@@ -45,7 +57,7 @@ static int decide(struct db *db, const struct sandbox *sandbox, int64_t now_ms, 
     struct team team;
     struct plan plan;
     bool exceeding, lost;
-    if (host_is_lost(db, sandbox->host_id, &lost, err) < 0 ||
+    if (is_lost(db, sandbox, &lost, err) < 0 ||
         team_get_by_slug(db, sandbox->team_slug, &team, err) < 0 ||
         plan_get(db, team.plan, &plan, err) < 0 || exceeds(db, &plan, sandbox, &exceeding, err) < 0)
         return -1;

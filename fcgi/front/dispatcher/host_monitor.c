@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/usage.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -12,6 +13,7 @@
 #include "dispatcher/host_pulse.h"
 #include "dispatcher/sandbox_sweep.h"
 #include "host/host.h"
+#include "metrics/sample.h"
 #include "network/firewall_client.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_events.h"
@@ -47,6 +49,8 @@ enum {
     REBOOTS_MANY = 3,
     REBOOTS_APART_MS = 90000,
     REBOOTING_MAX = 256,
+    /* Without samples for so many intervals before its end was noticed, a sandbox ended earlier. */
+    SAMPLES_MISSED = 3,
 };
 
 /* An instance that is down by an event or a listing. */
@@ -167,6 +171,7 @@ struct verdict {
     struct runtime *runtime;
     enum runtime_status status;
     uint64_t version; /* of the row before the host was asked */
+    int64_t late_ms;  /* so long after the last sample, the end was noticed late */
     bool ended, is_old;
     char loss[MEMORY_LOSS_SIZE];
 };
@@ -201,6 +206,19 @@ static int ask_host(struct db *db, struct verdict *verdict, bool *is_down, struc
     return 0;
 }
 
+/* End the runtime. If the end was noticed late, as after a reboot of the host, nobody knows when it
+ * was: the runtime ends at the last sample, as on a host that is lost. */
+static int end_runtime(struct db *db, const struct verdict *verdict, const struct sandbox *sandbox,
+                       struct error **err)
+{
+    int64_t seen_ms = 0;
+    if (sample_last_of_run(db, sandbox->id, verdict->host_id, &seen_ms, err) < 0)
+        return -1;
+    bool late = seen_ms && sandbox->updated_at_ms - seen_ms > verdict->late_ms;
+    return usage_follow(db, sandbox->id, USAGE_STORAGE, late ? seen_ms : sandbox->updated_at_ms,
+                        err);
+}
+
 static int verdict_body(struct db *db, void *context, struct error **err)
 {
     struct verdict *verdict = context;
@@ -222,7 +240,7 @@ static int verdict_body(struct db *db, void *context, struct error **err)
     if (sandbox_row_update(db, &sandbox, err) < 0 ||
         sandbox_tell_move(db, &sandbox, SANDBOX_EVENT_DIED, false, err) < 0)
         return -1;
-    return sandbox_usage_follow(db, &sandbox, err);
+    return end_runtime(db, verdict, &sandbox, err);
 }
 
 static int find_verdict(struct db *db, struct verdict *verdict, struct error **err)
@@ -255,6 +273,7 @@ static int check(struct host_monitor *monitor, const char *instance_name, unsign
         .host_id = monitor->host_id,
         .runtime = monitor->runtime,
         .status = RUNTIME_ABSENT,
+        .late_ms = (int64_t)worker->settings->metrics_interval_s * SAMPLES_MISSED * 1000,
     };
     if (find_verdict(worker->db, &verdict, err) < 0)
         return -1;

@@ -86,6 +86,8 @@ static void read_filter(struct hook *hook)
         if (event_kind_parse(name, &kind) == 0)
             hook->filter.kinds[kind] = true;
     }
+    if (hook->row.form == WEBHOOK_E2B && !webhook_e2b_narrow(&hook->filter))
+        hook->filter.team_count = 0; /* it gets no events */
 }
 
 static struct hook *find(struct delivery *delivery, const char *id)

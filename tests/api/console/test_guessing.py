@@ -78,6 +78,18 @@ def test_who_is_right_is_not_counted(stack, person):
         assert Browser(stack, address).sign_in(person.name, person.password).status == 200
 
 
+@pytest.mark.parametrize("subject", ["address", "both"])
+def test_a_clock_that_was_set_back_locks_nobody_out(stack, person, subject):
+    """As if the attempts before had been tomorrow: one is left, and then it goes on as with all used up."""
+    address = some_address()
+    day_s = 86400
+    fill(stack, f"both {person.name} {address}" if subject == "both" else f"address {address}", 5 - day_s)
+    assert Browser(stack, address).sign_in(person.name, "guess").status == 401
+    refused = Browser(stack, address).sign_in(person.name, "guess")
+    assert_error(refused, 429, "rate_limited")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 30
+
+
 def test_guesses_at_the_same_time_are_all_counted(stack, person):
     address = some_address()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:

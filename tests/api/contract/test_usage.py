@@ -9,6 +9,7 @@ import pytest
 from client import Api, assert_error
 from tenant import Sandbox
 from faults import InBackground, fault_points, settle, settled_row  # noqa: F401
+from killing import stopped
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
@@ -67,6 +68,18 @@ def test_runtime_and_storage_follow_the_sandbox(make_account, stack):
     # It is over: time passes and nothing is added.
     time.sleep(0.3)
     assert usage(account.api)["runtime"] == answer["runtime"]
+
+
+def test_a_clock_that_was_set_back_counts_nothing_twice(sandbox, stack):
+    """As if the clock had been an hour ahead until the sandbox was paused."""
+    sandbox.pause()
+    hour = 3600 * 1000
+    stack.query("UPDATE usage_intervals SET ended_at_ms = ended_at_ms + %s"
+                " WHERE sandbox_id = %s AND kind = 'runtime'", hour, sandbox.id)
+    stack.query("UPDATE usage_intervals SET started_at_ms = started_at_ms + %s"
+                " WHERE sandbox_id = %s AND kind = 'storage'", hour, sandbox.id)
+    sandbox.resume()
+    assert_seamless(stack, sandbox.id, "runtime", "storage", "runtime")
 
 
 def test_volumes_count_from_their_making_to_their_deletion(make_account, own_plan, stack):
@@ -235,3 +248,21 @@ def test_a_sandbox_that_dies(sandbox, stack):
     while sandbox.show()["state"] != "stopped":
         time.sleep(0.1)
     assert_seamless(stack, sandbox.id, "runtime", "storage")
+
+
+@pytest.mark.alone
+def test_the_time_in_which_nobody_noticed_the_end_is_not_runtime(sandbox, stack):
+    """As with a host that was off: its sandboxes have ended, and that is noticed when it is back."""
+    interval_s = int(stack.settings.get("metrics_interval_s", "30"))
+    samples = "SELECT at_ms FROM sandbox_samples WHERE sandbox_id = %s ORDER BY at_ms DESC LIMIT 1"
+    first = wait_until(lambda: stack.query(samples, sandbox.id), 3 * interval_s + 10, "a sample")
+    wait_until(lambda: stack.query(samples, sandbox.id) != first, 3 * interval_s + 10, "another sample")
+    time.sleep(1)  # until the sampling process rests again
+    with stopped(stack.processes("sandlot-dispatcher")):
+        (last,) = stack.query(samples, sandbox.id)
+        stopped_ms = int(time.time() * 1000)
+        sandbox.data.background("/usr/bin/sudo", "/sbin/poweroff", "-f")
+        time.sleep(4.5 * interval_s)
+    wait_until(lambda: sandbox.show()["state"] == "stopped", 60, "the end")
+    rows = assert_seamless(stack, sandbox.id, "runtime", "storage")
+    assert last["at_ms"] <= rows[0]["ended_at_ms"] <= stopped_ms, (last, rows)

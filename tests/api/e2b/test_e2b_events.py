@@ -153,6 +153,25 @@ def test_a_webhook(stack, call, account, receiver):
     assert_refused(call("GET", f"/events/webhooks/{hook['id']}"), 404)
 
 
+def test_a_webhook_that_v1_gives_other_kinds(stack, call, account, receiver):
+    """An event without an E2B type has no message here, and holds up none of the others."""
+    body = {"name": "theirs", "url": receiver.url, "events": ["sandbox.lifecycle.killed"], "signatureSecret": SECRET}
+    made = call("POST", "/events/webhooks", body).json()
+    path = f"/v1/webhooks/{made['id']}"
+    for kinds, field in ((["quota.near"], "/kinds/0"), (["sandbox.deleted", "sandbox.died"], "/kinds/1")):
+        assert_error(account.api.request("PATCH", path, {"kinds": kinds}), 422, "invalid_request", field)
+    assert account.api.get(path).json()["kinds"] == ["sandbox.deleted"]
+    every = account.api.request("PATCH", path, {"kinds": []}).json()["kinds"]
+    assert {"sandbox.started", "sandbox.deleted"} < set(every) and "quota.near" not in every
+    assert call("GET", f"/events/webhooks/{made['id']}").json()["events"] == ALL
+    # As an earlier version stored the empty list.
+    stack.query("UPDATE webhooks SET kinds = '' WHERE id = %s", made["id"])
+    stack.query("INSERT INTO event_outbox (team_id, kind, data, at_ms) SELECT id, 'quota.near', '{}', UNIX_TIMESTAMP() * 1000"
+                " FROM teams WHERE slug = %s", account.team)
+    account.api.destroy(account.api.create()["id"])
+    wait_until(lambda: words(receiver.bodies())[-2:] == ["created", "killed"], 60, "the deliveries")
+
+
 def test_webhooks_that_cannot_be(stack, call, account, other_account):
     body = {"name": "a", "url": "http://127.0.0.1:9/", "events": ALL, "signatureSecret": SECRET}
     for change, status, said in (

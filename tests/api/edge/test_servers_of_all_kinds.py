@@ -107,6 +107,10 @@ def test_all_ports(make_sandbox, certificate):
     assert seen(sandbox.preview(8443))["tls_name"].startswith("p8443-")
     put(sandbox, 4322, {"public": False})
     assert sandbox.preview(4322).request("GET", "/").status == 401
+    for port in (4321, 4322):  # a removal of the private port's entry would make it public
+        refused = assert_error(sandbox.api.delete(f"{sandbox.path}/ports/{port}"), 422, "invalid_request", "port")
+        assert "private" in refused["message"]
+    assert sandbox.preview(4322).request("GET", "/").status == 401
     assert sandbox.preview(22).request("GET", "/").status == 404
 
 

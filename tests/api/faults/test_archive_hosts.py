@@ -3,6 +3,7 @@
 
 import contextlib
 import secrets
+import time
 
 import pytest
 
@@ -93,6 +94,40 @@ def test_no_host_has_room(hosts, archive, api, stack):
         stack.ctl("host", "activate", "local")
         assert sandbox.resume()["resumed_from"] == "memory"
         assert hosts.of(sandbox) == "local"
+        stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
+
+
+def test_a_warning_is_taken_back_for_what_is_archived(hosts, archive, api, stack):
+    """The plan keeps it again: that its host is lost is no cause, as nothing of it is."""
+    sandbox = hosts.make(api, "other")
+    sandbox.pause()
+    until_archived(stack, sandbox)
+    with hosts.cut():
+        hosts.becomes("down")
+        stack.ctl("host", "lost", "other", "--yes", "--powered-off")
+        stack.query("UPDATE sandboxes SET version = UUID_SHORT(), cleanup_at_ms = %s WHERE id = %s",
+                    int((time.time() + 86400) * 1000), sandbox.id)
+        assert "cleanup_at" in sandbox.show()
+        wait_until(lambda: "cleanup_at" not in sandbox.show(), 3 * stack.lease_s + 10, "the warning taken back")
+        assert sandbox.resume()["resumed_from"] == "memory"
+        stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
+
+
+def test_what_is_archived_stays_stored_when_its_host_is_lost_in_a_resume(hosts, archive, api, stack):
+    sandbox = hosts.make(api, "other")
+    sandbox.pause()
+    until_archived(stack, sandbox)
+    with hosts.cut():
+        hosts.becomes("down")
+        stack.query("INSERT INTO operations (id, sandbox_id, kind, state, incarnation, lease_owner, lease_until_ms, attempts,"
+                    " created_at_ms) SELECT CONCAT('opr_', SUBSTRING(id, 5)), id, 'resume', 'running', incarnation, 'test',"
+                    " UNIX_TIMESTAMP() * 1000 + 3600000, 1, created_at_ms FROM sandboxes WHERE id = %s", sandbox.id)
+        stack.query("UPDATE sandboxes SET state = 'restoring', operation_id = CONCAT('opr_', SUBSTRING(id, 5))"
+                    " WHERE id = %s", sandbox.id)
+        stack.ctl("host", "lost", "other", "--yes", "--powered-off")
+        assert sandbox.show()["state"] == "stopped"
+        (stored,) = stack.query("SELECT kind FROM usage_intervals WHERE sandbox_id = %s AND ended_at_ms IS NULL", sandbox.id)
+        assert stored["kind"] == "storage"
         stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
 
 
