@@ -167,6 +167,26 @@ TEST(a_preview_needs_an_exposed_port_and_a_listener)
     assert_refused(&silent, "no_listener");
 }
 
+/* Ask for a preview while half of the gate's workers serve sandboxes of this user. */
+static struct harness_answer ask_beside(struct harness *harness, const struct box *box,
+                                        const char *user_id)
+{
+    harness_others_auto others = {{NULL}};
+    const struct pool_claim claim = {.user = pool_tenant(user_id)};
+    harness_occupy(harness, "gate", &claim, &others);
+    return ask_preview(harness, box, 3000, box->token);
+}
+
+TEST(a_preview_counts_for_the_user_who_made_its_sandbox)
+{
+    struct harness *harness = *state;
+    box_auto box = make(harness, "{\"exposed_ports\": [{\"port\": 3000}]}");
+    harness_answer_auto own = ask_beside(harness, &box, harness->user.id);
+    assert_refused(&own, "share_used_up");
+    harness_answer_auto nobodys = ask_beside(harness, &box, "");
+    assert_refused(&nobodys, "no_listener");
+}
+
 TEST(a_deleted_sandbox_is_none)
 {
     box_auto box = make(*state, "{}");
