@@ -279,3 +279,21 @@ struct harness_answer harness_gate(struct harness *harness, const char *const *p
         add(&call, xstrdup(*parameters));
     return serve(&call, NULL, harness->gate.pool, gate_serve, &harness->gate);
 }
+
+/* --- other requests --- */
+
+void harness_occupy(struct harness *harness, const char *pool, const struct pool_claim *claim,
+                    struct harness_others *others)
+{
+    error_auto err = NULL;
+    for (unsigned i = 0; i < HARNESS_WORKERS - 1; i++)
+        assert_ok(pool_open_as(harness->directory, pool, &others->pools[i], &err));
+    for (unsigned i = 0; i < HARNESS_WORKERS / 2; i++)
+        assert_true(pool_enter(others->pools[i], claim));
+}
+
+void harness_others_end(struct harness_others *others)
+{
+    for (unsigned i = 0; i < HARNESS_WORKERS - 1; i++)
+        pool_close(others->pools[i]);
+}

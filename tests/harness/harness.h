@@ -53,3 +53,13 @@ struct harness_answer harness_api(struct harness *harness, const char *method, c
 
 /* A question to the gate, by its parameters ("SANDLOT_KIND=data", …; NULL at the end). */
 struct harness_answer harness_gate(struct harness *harness, const char *const *parameters);
+
+/* Further workers of a pool ("api", "gate"), half of which serve other requests with this claim. */
+#define HARNESS_WORKERS 4 /* of the pool then, with the harness's own one */
+struct harness_others {
+    struct pool *pools[HARNESS_WORKERS - 1];
+};
+void harness_occupy(struct harness *harness, const char *pool, const struct pool_claim *claim,
+                    struct harness_others *others);
+void harness_others_end(struct harness_others *others);
+#define harness_others_auto __attribute__((cleanup(harness_others_end))) struct harness_others

@@ -128,6 +128,42 @@ TEST(without_events_the_instances_are_listed)
     assert_int_equal(event.kind, RUNTIME_EVENT_NONE);
 }
 
+/* Make a user with two teams. key: receives an API key of the user. */
+static void add_stranger(struct harness *harness, char key[API_KEY_TEXT_SIZE])
+{
+    struct worker *worker = &harness->api.worker;
+    struct user user;
+    struct team team;
+    struct api_key made = {0};
+    error_auto err = NULL;
+    assert_ok(user_create(worker->db, "bob", &user, &err));
+    assert_ok(team_create(worker->db, "crew", "basic", "bob", &team, &err));
+    const struct api_key_request request = {
+        .user_id = user.id, .name = "stranger", .can_write = true};
+    assert_ok(api_key_create(worker->db, worker->ring, &request, &made, key, &err));
+    api_key_deinit(&made);
+}
+
+/* A stranger who knows the id of a sandbox uses nothing of the share of its team. */
+TEST_WITH(a_stranger_counts_for_the_own_team, forget, NULL)
+{
+    struct harness *harness = *state;
+    char own_key[API_KEY_TEXT_SIZE];
+    const struct pool_claim claim = {.team = pool_tenant(harness->user.personal_team_id)};
+    harness_answer_auto made = harness_api(harness, "POST", "/v1/sandboxes", "{}", NULL);
+    assert_int_equal(made.status, 201);
+    autofree char *path = xasprintf("/v1/sandboxes/%s", text(&made, "id"));
+    harness_others_auto others = {{NULL}};
+    harness_occupy(harness, "api", &claim, &others);
+    harness_answer_auto own = harness_api(harness, "GET", path, NULL, NULL);
+    assert_int_equal(own.status, 429);
+    memcpy(own_key, harness->key, sizeof own_key);
+    add_stranger(harness, harness->key);
+    harness_answer_auto strangers = harness_api(harness, "GET", path, NULL, NULL);
+    memcpy(harness->key, own_key, sizeof own_key);
+    assert_int_equal(strangers.status, 404);
+}
+
 TEST_WITH(the_plan_bounds_how_many, forget, NULL)
 {
     struct harness *harness = *state;

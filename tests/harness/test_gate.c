@@ -167,6 +167,62 @@ TEST(a_preview_needs_an_exposed_port_and_a_listener)
     assert_refused(&silent, "no_listener");
 }
 
+/* Ask for a preview while half of the gate's workers serve sandboxes of this user. */
+static struct harness_answer ask_beside(struct harness *harness, const struct box *box,
+                                        const char *user_id)
+{
+    harness_others_auto others = {{NULL}};
+    const struct pool_claim claim = {.user = pool_tenant(user_id)};
+    harness_occupy(harness, "gate", &claim, &others);
+    return ask_preview(harness, box, 3000, box->token);
+}
+
+TEST(a_preview_counts_for_the_user_who_made_its_sandbox)
+{
+    struct harness *harness = *state;
+    box_auto box = make(harness, "{\"exposed_ports\": [{\"port\": 3000}]}");
+    harness_answer_auto own = ask_beside(harness, &box, harness->user.id);
+    assert_refused(&own, "share_used_up");
+    harness_answer_auto nobodys = ask_beside(harness, &box, "");
+    assert_refused(&nobodys, "no_listener");
+}
+
+/* Ask for the answer to a client whose sandbox does not start because of the quota. */
+static struct harness_answer ask_refusal(struct harness *harness, const struct box *box,
+                                         const char *target, const char *token)
+{
+    autofree char *route = xasprintf("SANDLOT_ROUTE=%s", box->route);
+    autofree char *kind = xasprintf("SANDLOT_TARGET=%s", target);
+    autofree char *shown = xasprintf("HTTP_X_ACCESS_TOKEN=%s", token);
+    return harness_gate(harness, (const char *[]){"SANDLOT_KIND=refusal", "SANDLOT_REASON=quota",
+                                                  "SANDLOT_METHOD=GET", "SANDLOT_URI=/",
+                                                  "SANDLOT_PORT=3000", route, kind, shown, NULL});
+}
+
+static bool shows_quota(struct harness *harness, const struct box *box, const char *target,
+                        const char *token)
+{
+    harness_answer_auto answer = ask_refusal(harness, box, target, token);
+    assert_int_equal(answer.status, 503);
+    assert_string_equal(json_string_value(json_object_get(answer.json, "error")),
+                        "sandbox_quota_exceeded");
+    return json_object_get(answer.json, "quota");
+}
+
+/* A visitor of a public preview has no token, and that of a link is for previews. */
+TEST(visitors_do_not_see_the_quota_of_the_team)
+{
+    box_auto box = make(*state, "{\"exposed_ports\": [{\"port\": 3000}]}");
+    box_auto other = make(*state, "{}");
+    autofree char *visitor = token_for(*state, &box, "{\"port\": 3000}");
+    assert_false(shows_quota(*state, &box, "preview", ""));
+    assert_false(shows_quota(*state, &box, "preview", visitor));
+    assert_false(shows_quota(*state, &box, "preview", other.token));
+    assert_false(shows_quota(*state, &box, "data", ""));
+    assert_true(shows_quota(*state, &box, "preview", box.token));
+    assert_true(shows_quota(*state, &box, "data", box.token));
+}
+
 TEST(a_deleted_sandbox_is_none)
 {
     box_auto box = make(*state, "{}");

@@ -57,8 +57,8 @@ struct principal {
     char personal_team_id[ID_SIZE];
     struct team *teams; /* owned */
     unsigned team_count;
-    uint64_t revision; /* the access revision for which it is valid (access_revision.h); 0: just
-                        * read */
+    uint64_t revision; /* the access revision for which it is valid (access_revision.h); 0: not
+                        * known */
 };
 void principal_deinit(struct principal *principal);
 

@@ -94,11 +94,12 @@ int principal_cache_find(struct principal_cache *cache, struct db *db, const cha
     if (place->revision == revision && strcmp(place->lookup, lookup) == 0) {
         *credential = place->credential;
         copy_principal(principal, &place->principal);
-        return 0;
+    } else {
+        if (api_key_row_find(db, lookup, credential, principal, err) < 0)
+            return -1;
+        keep(place, lookup, revision, credential, principal);
     }
-    if (api_key_row_find(db, lookup, credential, principal, err) < 0)
-        return -1;
-    keep(place, lookup, revision, credential, principal);
+    principal->revision = revision;
     return 0;
 }
 

@@ -5,13 +5,17 @@
 
 #include "account/api_key.h"
 
-/* Record that the principal's key gets a token of the sandbox, before the token is issued. A
- * sign-in needs no row; nor does an SSH key, whose tokens stay in sandlot-ssh. Errors:
- * ERR_UNAUTHORIZED (the key has ended meanwhile). */
+/* Record that the principal's key gets a token of the sandbox of a team, before the token is
+ * issued. A sign-in needs no row; nor does an SSH key, whose tokens stay in sandlot-ssh.
+ *
+ * Call it after the session epoch of the token was read. A request may have waited since its
+ * authorization, so the access is checked once more. An access that ends later begins another
+ * epoch. Errors: ERR_UNAUTHORIZED (the key has ended meanwhile), ERR_INSUFFICIENT_SCOPE (the user,
+ * the key or the sign-in may not write in the team any more). */
 int token_key_note(struct db *db, const struct principal *principal, const char *sandbox_id,
-                   struct error **err);
+                   const char *team_id, struct error **err);
 
-/* Do the same for a sandbox that the caller's transaction creates, so it has no row yet. */
+/* Only record it, for a sandbox that the caller's transaction creates, so it has no row yet. */
 int token_key_note_new(struct db *db, const struct principal *principal, const char *sandbox_id,
                        struct error **err);
 

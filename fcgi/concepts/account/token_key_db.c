@@ -4,11 +4,14 @@
 #include <stdio.h>
 
 #include "account/access_end.h"
+#include "account/access_teams.h"
 #include "base/clock.h"
 #include "base/str.h"
 
-DB_STATEMENT(find_statement) = {
-    "token_key.find", "SELECT 1 FROM sandbox_token_keys WHERE sandbox_id = ? AND api_key_id = ?",
+DB_STATEMENT(look_statement) = {
+    "token_key.look",
+    "SELECT a.revision, t.api_key_id IS NOT NULL FROM access_revision a"
+    " LEFT JOIN sandbox_token_keys t ON t.sandbox_id = ? AND t.api_key_id = ? WHERE a.id = 1",
     true};
 /* The lock waits for a revocation that is under way. A later one finds the row. */
 DB_STATEMENT(note_statement) = {
@@ -47,17 +50,50 @@ static bool needs_row(const struct principal *principal)
     return str_starts_with(principal->key_id, "key_");
 }
 
+/* Read the access revision, and whether the key has its row. */
+static int look(struct db *db, const struct note *note, uint64_t *revision, bool *found,
+                struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *revision = 0;
+    *found = false;
+    if (db_query(db, &look_statement,
+                 DB_ARGS(db_text(note->sandbox_id), db_text(note->principal->key_id)), &rows,
+                 err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_INTERNAL, "the table access_revision has no row");
+    *revision = db_get_u64(rows, 0);
+    *found = db_get_bool(rows, 1);
+    return 0;
+}
+
+/* Check the rights of this moment: those of the principal may be as old as the request. */
+static int check_access(struct db *db, const struct principal *principal, const char *team_id,
+                        struct error **err)
+{
+    struct principal now;
+    const char *id = *principal->key_id ? principal->key_id : principal->login_id;
+    if (access_teams_read(db, id, &now, err) < 0)
+        return -1;
+    now.can_write = principal->can_write;
+    bool may = principal_writes(&now, team_id);
+    principal_deinit(&now);
+    return may ? 0
+               : error_set(err, ERR_INSUFFICIENT_SCOPE,
+                           "Your access to the sandbox's team ended during the request.");
+}
+
 int token_key_note(struct db *db, const struct principal *principal, const char *sandbox_id,
-                   struct error **err)
+                   const char *team_id, struct error **err)
 {
     struct note note = {principal, sandbox_id};
+    uint64_t revision;
     bool found;
-    if (!needs_row(principal))
-        return 0;
-    if (db_query_finds(db, &find_statement,
-                       DB_ARGS(db_text(sandbox_id), db_text(principal->key_id)), &found, err) < 0)
+    if (look(db, &note, &revision, &found, err) < 0 ||
+        (revision != principal->revision && check_access(db, principal, team_id, err) < 0))
         return -1;
-    return found ? 0 : db_transaction(db, note_body, &note, err);
+    return found || !needs_row(principal) ? 0 : db_transaction(db, note_body, &note, err);
 }
 
 int token_key_note_new(struct db *db, const struct principal *principal, const char *sandbox_id,

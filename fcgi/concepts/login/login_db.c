@@ -40,10 +40,8 @@ DB_STATEMENT(insert_statement) = {
     " idle_at_ms, expires_at_ms, address, user_agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 DB_STATEMENT(crowd_statement) = {
-    "login.crowd",
-    "DELETE FROM logins WHERE user_id = ? AND id NOT IN (SELECT id FROM (SELECT id FROM logins"
-    " WHERE user_id = ? ORDER BY id DESC LIMIT ?) newest)",
-    false};
+    "login.crowd", "SELECT id FROM logins WHERE user_id = ? ORDER BY id DESC LIMIT ? OFFSET ?",
+    true};
 DB_STATEMENT(end_statement) = {"login.end", "DELETE FROM logins WHERE id = ? AND user_id = ?",
                                false};
 DB_STATEMENT(end_all_statement) = {"login.end_all",
@@ -114,6 +112,42 @@ int login_row_seen(struct db *db, const char *id, int64_t seen_at_ms, int64_t id
                    NULL, err);
 }
 
+/* Delete sign-ins, and bump the access revision: keys that are bound to a sign-in are deleted with
+ * its row. */
+static int delete_logins(struct db *db, const struct db_statement *statement,
+                         const struct db_value *args, size_t count, uint64_t *affected,
+                         struct error **err)
+{
+    if (db_exec(db, statement, args, count, affected, err) < 0)
+        return -1;
+    return *affected ? access_revision_bump(db, err) : 0;
+}
+
+/* End one sign-in, with the keys that are bound to it and the tokens of these keys. */
+static int end_one(struct db *db, const char *user_id, const char *id, uint64_t *affected,
+                   struct error **err)
+{
+    if (access_end_of_login(db, user_id, id, "", err) < 0)
+        return -1;
+    return delete_logins(db, &end_statement, DB_ARGS(db_text(id), db_text(user_id)), affected, err);
+}
+
+/* Make room for one more sign-in of the user: the oldest ones end. */
+static int end_oldest(struct db *db, const char *user_id, struct error **err)
+{
+    char ids[LOGINS_MAX][ID_SIZE];
+    unsigned count = 0;
+    uint64_t affected;
+    if (db_query_ids(db, &crowd_statement,
+                     DB_ARGS(db_text(user_id), db_u64(LOGINS_MAX), db_u64(LOGINS_MAX - 1)),
+                     LOGINS_MAX, ids, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++)
+        if (end_one(db, user_id, ids[i], &affected, err) < 0)
+            return -1;
+    return 0;
+}
+
 struct insert {
     const struct login *login;
     unsigned epoch;
@@ -124,21 +158,17 @@ static int insert_body(struct db *db, void *context, struct error **err)
 {
     const struct insert *insert = context;
     const struct login *login = insert->login;
-    struct db_value user = db_text(login->user_id);
-    uint64_t affected;
     if (credential_row_lock(db, login->user_id, insert->epoch, err) < 0 ||
-        db_exec(db, &crowd_statement, DB_ARGS(user, user, db_u64(LOGINS_MAX - 1)), &affected, err) <
-            0 ||
-        (affected && access_revision_bump(db, err) < 0))
+        end_oldest(db, login->user_id, err) < 0)
         return -1;
-    return db_exec(db, &insert_statement,
-                   DB_ARGS(db_text(login->id), user, db_u64(insert->kept->key_id),
-                           db_blob(insert->kept->hash, sizeof insert->kept->hash),
-                           db_text(login->method), db_i64(login->created_at_ms),
-                           db_i64(login->last_seen_at_ms), db_i64(login->idle_at_ms),
-                           db_i64(login->expires_at_ms), db_text(login->address),
-                           db_text(login->user_agent)),
-                   NULL, err);
+    return db_exec(
+        db, &insert_statement,
+        DB_ARGS(db_text(login->id), db_text(login->user_id), db_u64(insert->kept->key_id),
+                db_blob(insert->kept->hash, sizeof insert->kept->hash), db_text(login->method),
+                db_i64(login->created_at_ms), db_i64(login->last_seen_at_ms),
+                db_i64(login->idle_at_ms), db_i64(login->expires_at_ms), db_text(login->address),
+                db_text(login->user_agent)),
+        NULL, err);
 }
 
 int login_row_insert(struct db *db, const struct login *login, unsigned epoch,
@@ -146,17 +176,6 @@ int login_row_insert(struct db *db, const struct login *login, unsigned epoch,
 {
     struct insert insert = {login, epoch, kept};
     return db_transaction(db, insert_body, &insert, err);
-}
-
-/* Delete sign-ins, and bump the access revision: keys that are bound to a sign-in are deleted with
- * its row. */
-static int delete_logins(struct db *db, const struct db_statement *statement,
-                         const struct db_value *args, size_t count, uint64_t *affected,
-                         struct error **err)
-{
-    if (db_exec(db, statement, args, count, affected, err) < 0)
-        return -1;
-    return *affected ? access_revision_bump(db, err) : 0;
 }
 
 int login_row_end_all(struct db *db, const char *user_id, const char *except_id, struct error **err)
@@ -185,9 +204,7 @@ static int end_body(struct db *db, void *context, struct error **err)
 {
     const struct end *end = context;
     uint64_t affected;
-    if (access_end_of_login(db, end->user_id, end->id, "", err) < 0 ||
-        delete_logins(db, &end_statement, DB_ARGS(db_text(end->id), db_text(end->user_id)),
-                      &affected, err) < 0)
+    if (end_one(db, end->user_id, end->id, &affected, err) < 0)
         return -1;
     return affected ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such sign-in.");
 }

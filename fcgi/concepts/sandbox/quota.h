@@ -40,7 +40,8 @@ json_t *quota_to_json(const struct quota *quota);
 
 /* Inside a transaction: take quota for one more sandbox of this size. The team's row stays locked
  * until the end of the transaction, in which the caller writes the row that holds the reservation.
- * Errors: ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details. */
+ * Errors: ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details; ERR_NOT_FOUND: the team was
+ * removed meanwhile. */
 int quota_reserve(struct db *db, const char *team_id, const struct runtime_resources *resources,
                   struct error **err);
 
@@ -55,7 +56,9 @@ int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_r
 int quota_may_leave(struct db *db, const char *team_id, bool *may, struct error **err);
 
 /* For *_db.c that take quota: a condition on the rows t of teams and p of its plan, with two
- * parameters: vCPUs and memory. */
-#define QUOTA_HAS_ROOM                                                                    \
-    "t.used_sandboxes + 1 <= p.sandboxes AND t.used_vcpus + CAST(? AS SIGNED) <= p.vcpus" \
+ * parameters: vCPUs and memory. A removed team has no room: a create that was allowed before the
+ * removal may reach the team's row after it. */
+#define QUOTA_HAS_ROOM                                                \
+    "t.removed_at_ms IS NULL AND t.used_sandboxes + 1 <= p.sandboxes" \
+    " AND t.used_vcpus + CAST(? AS SIGNED) <= p.vcpus"                \
     " AND t.used_memory_mb + CAST(? AS SIGNED) <= p.memory_mb"

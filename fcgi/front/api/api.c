@@ -57,7 +57,7 @@ int api_new_session(struct api *api, const struct sandbox *sandbox, const json_t
     const char *lifetime = json_string_value(json_object_get(wish, "lifetime"));
     /* A sign-in may repeat the request of a key. Nothing would end a lasting token of a sign-in. */
     bool is_lasting = str_equal(lifetime, LIFETIME_SANDBOX) && !*api->principal.login_id;
-    if (token_key_note(api->worker.db, &api->principal, sandbox->id, err) < 0)
+    if (token_key_note(api->worker.db, &api->principal, sandbox->id, sandbox->team_id, err) < 0)
         return -1;
     int result = is_lasting ? session_issue_lasting(ring, sandbox->id, scope,
                                                     sandbox->session_epoch, &session, err)

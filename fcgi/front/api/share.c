@@ -15,14 +15,17 @@ static const char share_is_used[] =
     "Calls of this team or user already use their share of the service's workers; try again when "
     "some of these calls have ended.";
 
-/* Find the team of the object in the path. A missing object counts for the personal team. */
+/* Find the team of the object in the path. A missing object counts for the personal team, and so
+ * does one of a team that the key does not reach: a stranger must not use the share of that team.
+ */
 static int team_of_path(struct api *api, const struct http_request *request, char team[ID_SIZE],
                         struct error **err)
 {
     error_auto missing = NULL;
-    if (share_team_of(api->worker.db, request->captures[0], team, &missing) == 0)
+    if (share_team_of(api->worker.db, request->captures[0], team, &missing) == 0 &&
+        principal_reaches(&api->principal, team))
         return 0;
-    if (missing->code != ERR_NOT_FOUND)
+    if (missing && missing->code != ERR_NOT_FOUND)
         return error_move(err, &missing);
     memcpy(team, api->principal.personal_team_id, ID_SIZE);
     return 0;

@@ -18,6 +18,10 @@
 /* A resume that takes longer has an agent that does not answer. */
 #define LONG_WAKE_MS 10000
 #define SAY_EVERY_MS 1000
+/* A quicker decision needs no second look at the row. The end of all connections waits for the
+ * second in which nginx keeps a pass, and for this time (KEPT_ANSWER_MS of
+ * sandbox/sandbox_network.c). */
+#define SAME_ROW_MS 100
 
 static int refuse(struct gate_decision *decision, enum refusal_reason reason)
 {
@@ -468,19 +472,40 @@ static int route_preview(struct gate *gate, const struct gate_request *request,
     return 0;
 }
 
+static int authorize(struct worker *worker, const struct gate_request *request,
+                     struct gate_sandbox *found, struct gate_decision *decision)
+{
+    return request->preview_port ? authorize_preview(worker, request, found, decision)
+                                 : authorize_data_plane(worker, request, found, decision);
+}
+
+/* Authorize a request once more after a wait for a resume or for the agent. Its token may have
+ * ended meanwhile, or its port may be closed. This has ended all connections, but the request gets
+ * its connection only now. */
+static int authorize_again(struct gate *gate, const struct gate_request *request,
+                           int64_t started_ms, struct gate_decision *decision)
+{
+    struct gate_sandbox now;
+    if (clock_monotonic_ms() - started_ms < SAME_ROW_MS ||
+        authorize(&gate->worker, request, &now, decision) == 0)
+        return 0;
+    mem_wipe(decision->secret, sizeof decision->secret);
+    return -1;
+}
+
 void gate_decide(struct gate *gate, const struct gate_request *request,
                  struct gate_decision *decision)
 {
     struct gate_sandbox found;
+    int64_t started_ms = clock_monotonic_ms();
     *decision = (struct gate_decision){.outcome = GATE_PASS};
-    int (*authorize)(struct worker *, const struct gate_request *, struct gate_sandbox *,
-                     struct gate_decision *) =
-        request->preview_port ? authorize_preview : authorize_data_plane;
     if (authorize(&gate->worker, request, &found, decision) < 0 ||
         ensure_running(gate, request, &found, decision) < 0)
         return;
     int result = request->preview_port ? route_preview(gate, request, &found, decision)
                                        : route_data_plane(gate, request, &found, decision);
+    if (result == 0)
+        result = authorize_again(gate, request, started_ms, decision);
     if (result == 0 && request->is_poll)
         refuse(decision, REFUSAL_LISTENING);
     /* nginx must not cache these passes:

@@ -9,7 +9,7 @@ DB_STATEMENT(get_statement) = {
     "gate.get",
     "SELECT s.id, s.state, s.auto_resume, s.allow_public_traffic, s.instance_name, s.address,"
     " s.agent_key_id, s.ports, s.team_id, s.session_epoch, s.all_ports, s.host_id,"
-    " s.request_host, s.silent_since_ms, s.stop_reason, s.hooks IS NOT NULL"
+    " s.request_host, s.silent_since_ms, s.stop_reason, s.hooks IS NOT NULL, s.created_by"
     " FROM sandboxes s"
     " WHERE s.route = ? AND s.visible = 1",
     true};
@@ -40,6 +40,7 @@ int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gat
     sandbox->silent_since_ms = db_get_i64(rows, 13);
     db_copy_text(sandbox->stop_reason, rows, 14);
     found->has_hooks = db_get_bool(rows, 15);
+    db_copy_text(sandbox->created_by, rows, 16);
     sandbox_ports_of_text(db_get_text(rows, 7), sandbox);
     const struct exposed_port *named = sandbox_port(sandbox, port);
     /* A port that was exposed before it became reserved does not count. */

@@ -7,9 +7,8 @@
 
 enum gate_port { GATE_PORT_NONE, GATE_PORT_PRIVATE, GATE_PORT_PUBLIC };
 
-/* The data for a decision. Of sandbox only id, state, auto_resume, allow_public_traffic,
- * instance_name, host_id, address, agent_key_id, team_id, session_epoch, request_host and ports are
- * filled in. Nothing needs to be freed. */
+/* The data for a decision. Of sandbox only the members that gate_sandbox_get() reads are filled in:
+ * a decision must not use others. Nothing needs to be freed. */
 struct gate_sandbox {
     struct sandbox sandbox;
     enum gate_port port; /* whether the requested port is exposed */

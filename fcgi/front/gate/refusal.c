@@ -122,27 +122,44 @@ static void answer_page(const struct worker *worker, struct http_request *reques
     refusal_html_answer(&page, response);
 }
 
-static int read_quota(struct db *db, const char *route, struct quota *quota, struct error **err)
+/* Return whether the client has a token that opens the whole sandbox. Visitors of a public preview,
+ * and holders of a link or of a token for previews, do not belong to the team. */
+static bool is_of_team(const struct gate *gate, const struct http_request *request,
+                       const struct sandbox *sandbox, bool is_preview)
 {
-    struct gate_sandbox found;
+    struct session_claim claim;
+    error_auto err = NULL;
+    autowipe char *token = token_given(request, is_preview);
+    return session_open(gate->worker.ring, token, &claim, &err) == 0 && !claim.scope.is_preview &&
+           session_fits(&claim, sandbox->id, sandbox->session_epoch);
+}
+
+static int read_quota(struct db *db, const char *sandbox_id, struct quota *quota,
+                      struct error **err)
+{
     struct team team;
     struct plan plan;
     sandbox_auto sandbox = {0};
-    return gate_sandbox_get(db, route, 0, &found, err) < 0 ||
-                   sandbox_get_any(db, found.sandbox.id, false, &sandbox, err) < 0 ||
+    return sandbox_get_any(db, sandbox_id, false, &sandbox, err) < 0 ||
                    team_get_by_slug(db, sandbox.team_slug, &team, err) < 0 ||
                    plan_get(db, team.plan, &plan, err) < 0
                ? -1
                : quota_read(db, team.id, &plan, &sandbox.resources, quota, err);
 }
 
-/* Add the quota, as in the refusal of a resume. Only clients with a valid token get this reason. */
-static void add_quota(struct gate *gate, const struct http_request *request, json_t *body)
+/* Add the quota of the team, as in the refusal of a resume. */
+static void add_quota(struct gate *gate, const struct http_request *request, bool is_preview,
+                      json_t *body)
 {
+    struct gate_sandbox found;
     struct quota quota;
+    struct db *db = gate->worker.db;
     error_auto failure = NULL;
     const char *route = http_parameter(request, "SANDLOT_ROUTE");
-    if (read_quota(gate->worker.db, route ? route : "", &quota, &failure) == 0)
+    int result = gate_sandbox_get(db, route ? route : "", 0, &found, &failure);
+    if (result == 0 && !is_of_team(gate, request, &found.sandbox, is_preview))
+        return;
+    if (result == 0 && read_quota(db, found.sandbox.id, &quota, &failure) == 0)
         json_object_set_new(body, "quota", quota_to_json(&quota));
     else
         log_warning("cannot read the quota of a sandbox's team; the answer lacks the numbers",
@@ -211,7 +228,7 @@ void gate_serve_refusal(struct gate *gate, struct http_request *request,
     json_t *body = json_pack("{s:s, s:s, s:s}", "error", refusal_reason_code(reason), "message",
                              refusal_reason_sentence(reason), "request_id", request->request_id);
     if (reason == REFUSAL_QUOTA)
-        add_quota(gate, request, body);
+        add_quota(gate, request, is_preview, body);
     if (!is_preview)
         json_object_set_new(body, "code", agent_code(request, status));
     http_response_json(response, status, body);

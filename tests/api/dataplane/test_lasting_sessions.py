@@ -7,7 +7,7 @@ import pytest
 
 from client import Api, assert_error
 from dataplane import DataPlane, Stream, collect, is_cut_off
-from faults import InBackground
+from faults import InBackground, fault_points  # noqa: F401
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
@@ -109,6 +109,26 @@ def test_the_tokens_and_streams_of_a_person_end_with_the_access(stack, account, 
     mine = DataPlane(stack, account.api.post(f"{path}/sessions", {}).json()["session"])
     assert mine.request("GET", "/files?path=/etc/hostname").status == 200
     stack.ctl("user", "enable", other_account.user)
+
+
+@pytest.mark.parametrize("end", ["member", "viewer", "excluded"])
+def test_a_request_that_waits_gets_no_token_after_the_access(stack, account, other_account, fault_points, end):
+    """The row is made, with the first epoch, after the access has ended."""
+    team = account.make_team()
+    stack.ctl("team", "add-member", team, "--user", other_account.user, "--role", "member")
+    key = other_account.key_document("write")
+    fault_points.arm("create.planned", "wait", "sandlot-api")
+    creating = InBackground(Api(stack, key["key"]).post, "/v1/sandboxes", {"team": team})
+    fault_points.reached("create.planned")
+    member = f"/v1/teams/{team}/members/{other_account.user}"
+    if end == "member":
+        assert account.api.delete(member).status == 204
+    elif end == "viewer":
+        assert account.api.request("PATCH", member, {"role": "viewer"}).status == 200
+    else:
+        assert account.api.delete(f"/v1/teams/{team}/keys/{key['id']}").status == 204
+    fault_points.release("create.planned")
+    assert_error(creating.result(), 403, "insufficient_scope")
 
 
 def test_a_replay_has_a_session_of_the_same_life(sandbox):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A token ends with the API key that got it."""
 
+import secrets
 import time
 
 import pytest
@@ -102,6 +103,22 @@ def test_a_key_of_a_sign_in_takes_its_tokens_along(stack, account):
     streams = [InBackground(is_cut_off, plane.echoing()[0]) for plane in held]
     (login,) = [one for one in person.browser.get("/v1/logins").json()["items"] if not one["current"]]
     assert person.browser.delete(f"/v1/logins/{login['id']}").status == 204
+    assert_ended(held, streams, 60)
+
+
+def test_a_sign_in_that_makes_room_takes_the_tokens_along(stack, account):
+    """The oldest one ends with one sign-in too many, and its key with it."""
+    person = Person(stack, account.user)
+    thief = Browser(stack)
+    assert thief.sign_in(person.name, person.password).status == 200
+    key = thief.post("/v1/keys", {"scopes": ["write"]}).json()
+    held = held_by(stack, key["key"], account.api.create()["id"])
+    streams = [InBackground(is_cut_off, plane.echoing()[0]) for plane in held]
+    stack.query("INSERT INTO logins SELECT CONCAT(%s, LPAD(seq, 6, '0')), user_id, hash_key_id, hash, method,"
+                " created_at_ms, last_seen_at_ms, idle_at_ms, expires_at_ms, address, user_agent"
+                " FROM logins, seq_1_to_100 WHERE id = %s", f"lgn_7z{secrets.token_hex(9)}", thief.cookie[:30])
+    assert Browser(stack).sign_in(person.name, person.password).status == 200
+    assert_error(Api(stack, key["key"]).get("/v1/me"), 401, "unauthorized")
     assert_ended(held, streams, 60)
 
 

@@ -207,7 +207,7 @@ def test_the_environment_of_a_fork_names_a_template(sandbox):
 
 
 def test_secrets_and_rules(call, sandbox):
-    name = "s" + secrets.token_hex(4)
+    name = "t" + secrets.token_hex(4)
     made = call("POST", "/secrets", {"name": name, "value": "first", "metadata": {"owner": "me"}})
     assert made.status == 201 and made.json()["currentVersion"] == 1, made
     assert made.json()["metadata"] == {"owner": "me"} and "first" not in str(made.json())
@@ -234,6 +234,9 @@ def test_secrets_and_rules(call, sandbox):
     bound = call("POST", f"/secrets/{name}", {"value": "third", "metadata": {"hosts": "other.example"}})
     assert bound.status == 200 and bound.json()["metadata"] == {"hosts": "other.example"}, bound
     assert_refused(call("PUT", path, {"rules": rules}), 400)
+    # Another secret, listed before it, has its id as a name: that one must not get its value.
+    assert call("POST", "/secrets", {"name": identifier, "value": "decoy"}).status == 201
+    assert call("POST", f"/secrets/{identifier}", {"value": "fourth"}).json()["name"] == name
     assert call("DELETE", f"/secrets/{identifier}").status == 204
     assert_refused(call("GET", f"/secrets/{name}"), 404)
     assert call("PUT", path, {}).status == 204

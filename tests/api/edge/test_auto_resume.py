@@ -9,6 +9,7 @@ import pytest
 from client import assert_error
 from tenant import Sandbox
 from dataplane import DataPlane
+from faults import InBackground, fault_points  # noqa: F401
 
 pytestmark = pytest.mark.parallel
 
@@ -143,6 +144,27 @@ def test_it_is_paused_and_woken_again_and_again(make_sandbox):
         sandbox.pause()
         assert sandbox.data.check(f"echo {number}") == f"{number}\n"
     assert resumes(sandbox) == 3
+
+
+@pytest.mark.parametrize("kind", ["data", "preview"])
+def test_a_request_whose_token_ends_while_it_waits(make_sandbox, fault_points, kind):
+    """The end of the tokens also ends all connections. The request would get its connection after that."""
+    sandbox = make_sandbox(**WAKING)
+    server = sandbox.put_guest("preview_server.py")
+    sandbox.data.background("python3", server, "127.0.0.1", "3001")
+    sandbox.data.check("until curl -so /dev/null 127.0.0.1:3001; do sleep 0.05; done")
+    sandbox.pause()
+    token = {"X-Access-Token": sandbox.data.token}
+    fault_points.arm("resume.agent", "wait", "sandlot-gate")
+    if kind == "data":
+        waking = InBackground(sandbox.data.download, "/etc/passwd")
+    else:
+        waking = InBackground(sandbox.preview(3001).request, "GET", "/", headers=token)
+    fault_points.reached("resume.agent")
+    assert sandbox.api.delete(f"{sandbox.path}/sessions").status == 204
+    fault_points.release("resume.agent")
+    assert_error(waking.result(), 401, "unauthorized")
+    assert sandbox.show()["state"] == "ready"
 
 
 def test_a_woken_sandbox_has_a_fresh_deadline(make_sandbox):

@@ -4,6 +4,7 @@
 #include "account/access_revision.h"
 #include "account/member.h"
 #include "account/principal_cache.h"
+#include "account/token_key.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "login/credential.h"
@@ -216,4 +217,34 @@ TEST_WITH(only_a_good_key_is_presumed, set_up, tear_down)
     assert_false(is_presumed(&holds));
     *key_text = 'x';
     assert_false(is_presumed(&holds));
+}
+
+#define SANDBOX "sbx_00000000000000000000000000"
+
+static int note_token(const struct principal *principal, struct error **err)
+{
+    return token_key_note(db, principal, SANDBOX, acme.id, err);
+}
+
+/* A request may have waited since its authorization. */
+TEST_WITH(an_access_that_has_ended_gets_no_token, set_up, tear_down)
+{
+    struct error *err = NULL;
+    struct member member;
+    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
+    server_say(raw, "INSERT INTO sandboxes (id, route, instance_name, visible)"
+                    " VALUES ('" SANDBOX "', 'route', 'name', 1)");
+    assert_ok(member_add(db, acme.id, "alice", ROLE_MEMBER, &member, &err));
+    struct principal principal = authenticated();
+    assert_ok(note_token(&principal, &err));
+    /* Other rights have changed. */
+    assert_ok(team_set_plan(db, "alice", "pro", &err));
+    assert_ok(note_token(&principal, &err));
+    assert_ok(member_set_role(db, acme.id, "alice", ROLE_VIEWER, &member, &err));
+    assert_fails(note_token(&principal, &err), ERR_INSUFFICIENT_SCOPE);
+    assert_ok(member_set_role(db, acme.id, "alice", ROLE_MEMBER, &member, &err));
+    assert_ok(note_token(&principal, &err));
+    assert_ok(member_remove(db, acme.id, "alice", &err));
+    assert_fails(note_token(&principal, &err), ERR_INSUFFICIENT_SCOPE);
+    principal_deinit(&principal);
 }

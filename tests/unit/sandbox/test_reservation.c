@@ -28,6 +28,7 @@ static const char *const before =
     "UPDATE teams t JOIN plans p ON p.name = t.plan, hosts h, host_pools o, template_versions v"
     " SET t.used_sandboxes = p.sandboxes - 1, t.used_vcpus = CAST(p.vcpus AS SIGNED) - 2,"
     " t.used_memory_mb = CAST(p.memory_mb AS SIGNED) - 1024, t.stopped_sandboxes = 0,"
+    " t.removed_at_ms = NULL,"
     " h.sandboxes = 0, h.used_vcpus = 98, h.used_memory_mb = 98976, h.state = 'active',"
     " h.memory_low = 0, h.relay_url = NULL, h.silent_since_ms = NULL,"
     " o.total_mb = 100000, o.used_mb = 94000, o.promised_gb = 185, v.state = 'ready'"
@@ -73,6 +74,7 @@ TEST(what_one_refuses_none_gives)
         "UPDATE teams SET used_sandboxes = used_sandboxes + 1 WHERE slug = 'acme'",
         "UPDATE teams SET used_vcpus = used_vcpus + 1 WHERE slug = 'acme'",
         "UPDATE teams SET used_memory_mb = used_memory_mb + 1 WHERE slug = 'acme'",
+        "UPDATE teams SET removed_at_ms = 1 WHERE slug = 'acme'",
         "UPDATE teams t JOIN plans p ON p.name = t.plan"
         " SET t.stopped_sandboxes = p.stopped_sandboxes + 1 WHERE t.slug = 'acme'",
         "UPDATE hosts SET used_vcpus = used_vcpus + 1",
@@ -92,6 +94,28 @@ TEST(what_one_refuses_none_gives)
             fail_msg("taken in spite of: %s", refusals[i]);
         assert_int_equal(server_ask(raw, SUM), sum);
     }
+}
+
+static int take_quota_body(struct db *with, void *context, struct error **err)
+{
+    struct sandbox sandbox = {.resources = {2, 1024, 10}};
+    (void)context;
+    memcpy(sandbox.team_id, team.id, ID_SIZE);
+    return reservation_take_quota(with, &sandbox, err);
+}
+
+/* A create that was allowed before the removal of its team must not leave a sandbox to nobody. */
+TEST(a_removed_team_is_missing)
+{
+    error_auto err = NULL;
+    server_say(raw, before);
+    assert_ok(db_transaction(db, take_quota_body, NULL, &err));
+    server_say(raw, before);
+    server_say(raw, "UPDATE teams SET removed_at_ms = 1 WHERE slug = 'acme'");
+    long sum = server_ask(raw, SUM);
+    assert_int_equal(db_transaction(db, take_quota_body, NULL, &err), -1);
+    assert_int_equal(err->code, ERR_NOT_FOUND);
+    assert_int_equal(server_ask(raw, SUM), sum);
 }
 
 TEST_GROUP(set_up, schema_teardown)

@@ -86,18 +86,18 @@ static int answer(struct secret *secret, int status, struct http_response *respo
     return http_response_json(response, status, body);
 }
 
-/* Find a secret by the id or the name in the path. */
+/* Find a secret by the id or the name in the path. A name in the form of an id finds no secret: a
+ * value for one secret must not go into another secret that has the id as its name. */
 static int find(struct api *api, const struct http_request *request, struct secret *secret,
                 struct error **err)
 {
     struct secret *secrets;
     unsigned count;
-    bool found = false;
+    bool found = false, is_id = id_is_valid("sec_", request->captures[0]);
     if (secret_list(api->worker.db, api->access.team->id, &secrets, &count, err) < 0)
         return -1;
     for (unsigned i = 0; i < count && !found; i++) {
-        found = str_equal(secrets[i].id, request->captures[0]) ||
-                str_equal(secrets[i].name, request->captures[0]);
+        found = str_equal(is_id ? secrets[i].id : secrets[i].name, request->captures[0]);
         if (found) {
             *secret = secrets[i];
             secrets[i] = (struct secret){0};

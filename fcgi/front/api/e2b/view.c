@@ -54,7 +54,7 @@ int e2b_sandbox_to_json(struct api *api, const struct sandbox *sandbox, json_t *
 {
     struct session session, visitors;
     const struct session_scope previews = {.is_preview = true};
-    if (token_key_note(api->worker.db, &api->principal, sandbox->id, err) < 0 ||
+    if (token_key_note(api->worker.db, &api->principal, sandbox->id, sandbox->team_id, err) < 0 ||
         lasting_token(api, sandbox, SESSION_ALL, &session, err) < 0 ||
         lasting_token(api, sandbox, previews, &visitors, err) < 0)
         return -1;
@@ -159,7 +159,7 @@ static int add_token(struct api *api, const struct sandbox *sandbox, json_t *jso
                      struct error **err)
 {
     struct session session;
-    if (token_key_note(api->worker.db, &api->principal, sandbox->id, err) < 0 ||
+    if (token_key_note(api->worker.db, &api->principal, sandbox->id, sandbox->team_id, err) < 0 ||
         lasting_token(api, sandbox, SESSION_ALL, &session, err) < 0)
         return -1;
     json_object_set_new(json, "envdAccessToken", json_string(session.token));
