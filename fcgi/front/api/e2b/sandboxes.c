@@ -128,6 +128,15 @@ static bool is_without_memory(const struct http_request *request)
     return json_is_false(json_object_get(request->json, "memory"));
 }
 
+/* E2B's clients take 409 for a sandbox that is paused already. Other refusals leave the sandbox
+ * running, and get 503. */
+static int refuse_pause(struct error **err)
+{
+    bool is_paused = (*err)->code == ERR_SANDBOX_NOT_RUNNING;
+    return !is_paused && e2b_status_of(*err) == 409 ? error_recode(err, ERR_RUNTIME_UNAVAILABLE)
+                                                    : -1;
+}
+
 int e2b_sandboxes_pause(void *context, struct http_request *request, struct http_response *response,
                         struct error **err)
 {
@@ -137,7 +146,7 @@ int e2b_sandboxes_pause(void *context, struct http_request *request, struct http
         return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused already.");
     if (sandbox_pause(&api->worker, api->access.sandbox.id, !is_without_memory(request), &paused,
                       err) < 0)
-        return -1;
+        return refuse_pause(err);
     return done(response);
 }
 
