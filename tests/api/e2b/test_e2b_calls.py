@@ -747,4 +747,4 @@ def test_metrics_of_a_team(call, account, make_sandbox):
     assert call("GET", f"/teams/{team['slug']}/metrics/max?metric=sandbox_start_rate").json()["value"] > 0
     assert_refused(call("GET", f"/teams/{team['slug']}/metrics/max"), 400, "metric")
     assert_refused(call("GET", f"/teams/{team['slug']}/metrics?start=9&end=8"), 400, "start")
-    assert_refused(call("GET", "/teams/of-somebody-else/metrics"), 404)
+    assert_refused(call("GET", "/teams/of-somebody-else/metrics"), 403)
