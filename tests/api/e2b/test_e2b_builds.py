@@ -265,6 +265,8 @@ def test_a_login_of_a_cloud_ends_the_build_with_its_reason(call, account):
     build = requested(call)
     assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "registry", "username": "a"}), 400,
                    "fromImageRegistry")
+    assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "gcp", "password": "a"}), 400,
+                   "serviceAccountJson")
     assert_refused(start(call, build, fromImage="no image"), 400, "fromImage")
     assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "aws"}), 501, "fromImageRegistry")
     wait_until(lambda: status(call, build)["status"] == "error", 60, "the end of the build")

@@ -39,3 +39,12 @@ def test_a_failure_has_its_step(call, registry):  # noqa: F811
     wait_until(lambda: status(call, build)["status"] == "error", 120, "the end of the build")
     reason = status(call, build)["reason"]
     assert reason["step"] == "base" and "tools:none" in reason["message"] and "does not have it" in reason["message"]
+
+
+def test_a_key_of_google_is_a_password(call, registry):  # noqa: F811
+    """The registry at this port knows another user."""
+    build = requested(call)
+    assert start(call, build, fromImage=f"{SECOND.replace(':5000', ':5001')}/private/tools:1", steps=[], fromImageRegistry={
+        "type": "gcp", "serviceAccountJson": '{"type": "service_account"}\n'}).status == 202
+    wait_until(lambda: status(call, build)["status"] == "error", 120, "the end of the build")
+    assert "refuses the user _json_key" in status(call, build)["reason"]["message"]

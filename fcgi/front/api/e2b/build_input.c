@@ -9,7 +9,8 @@
 #include "recipe/recipe.h"
 #include "template/template_tag.h"
 
-#define BASE_IMAGE "e2bdev/base" /* the base image of E2B's clients without an explicit base */
+#define BASE_IMAGE  "e2bdev/base" /* the base image of E2B's clients without an explicit base */
+#define GOOGLE_USER "_json_key"   /* at a registry of Google, where a key is the password */
 
 static const struct schema_member tag_item = {
     .type = SCHEMA_STRING, .min = 1, .max = TEMPLATE_TAG_MAX};
@@ -35,11 +36,12 @@ static const struct schema_member step_members[] = {
     {.name = "gzip", .type = SCHEMA_BOOLEAN},
     {.name = NULL}};
 static const struct schema_member step_item = {.type = SCHEMA_OBJECT, .members = step_members};
-/* The keys of clouds are unknown members, which the service ignores. */
+/* The keys of AWS are unknown members, which the service ignores. */
 static const struct schema_member login_members[] = {
     {.name = "type", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 32},
     {.name = "username", .type = SCHEMA_STRING, .max = REGISTRY_USER_MAX},
     {.name = "password", .type = SCHEMA_STRING, .max = REGISTRY_PASSWORD_MAX},
+    {.name = "serviceAccountJson", .type = SCHEMA_STRING, .max = REGISTRY_PASSWORD_MAX},
     {.name = NULL}};
 const struct schema_member e2b_build_start_schema[] = {
     {.name = "fromImage", .type = SCHEMA_STRING, .min = 1, .max = IMAGE_NAME_MAX},
@@ -186,22 +188,25 @@ static bool is_their_base(const char *image)
     return !strncmp(image, BASE_IMAGE, length) && (!image[length] || image[length] == ':');
 }
 
-/* Only a user and a password; the others are keys of clouds, to get those. */
 static int read_login(const json_t *body, struct template_origin *origin, struct error **err)
 {
     const json_t *login = json_object_get(body, "fromImageRegistry");
+    const char *type = json_string_value(json_object_get(login, "type"));
+    bool is_google = str_equal(type, "gcp");
     if (!login)
         return 0;
-    if (!str_equal(json_string_value(json_object_get(login, "type")), "registry"))
-        return error_set_field(
-            err, ERR_NOT_SERVED, "fromImageRegistry",
-            "This deployment supports registries with username and password (type registry) only.");
-    origin->image.user = json_string_value(json_object_get(login, "username"));
-    origin->image.password = json_string_value(json_object_get(login, "password"));
+    if (!is_google && !str_equal(type, "registry"))
+        return error_set_field(err, ERR_NOT_SERVED, "fromImageRegistry",
+                               "This deployment supports logins of type registry and gcp only.");
+    origin->image.user =
+        is_google ? GOOGLE_USER : json_string_value(json_object_get(login, "username"));
+    origin->image.password =
+        json_string_value(json_object_get(login, is_google ? "serviceAccountJson" : "password"));
     return origin->image.user && origin->image.password
                ? 0
                : error_set_field(err, ERR_INVALID_REQUEST, "fromImageRegistry",
-                                 "A registry needs username and password.");
+                                 "A login of this type needs %s.",
+                                 is_google ? "serviceAccountJson" : "username and password");
 }
 
 int e2b_build_origin(struct api *api, const json_t *body, char **base,
