@@ -493,6 +493,11 @@ def test_pages_of_secrets(call):
     assert [one["name"] for one in newest.json() + oldest.json()] == ["third", "second", "first"]
     assert oldest.headers["X-Next-Token"] is None
     assert_refused(call("GET", "/secrets?limit=0"), 400, "limit")
+    assert call("POST", "/secrets", {"name": "Case", "value": "v"}).status == 201
+    for name in ("case", "Case"):
+        assert call("GET", f"/secrets/{name}").json()["name"] == "Case", "their names ignore case"
+    assert call("DELETE", "/secrets/CASE").status == 204
+    assert_refused(call("GET", "/secrets/Case"), 404)
 
 
 def test_a_page_has_a_hundred_rows(call, account):

@@ -3,6 +3,7 @@
  * of the metadata, names separated by commas, binds it. Without it, it may be sent to any host. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "api/e2b/e2b.h"
 #include "api/page_list.h"
@@ -86,22 +87,32 @@ static int answer(struct secret *secret, int status, struct http_response *respo
     return http_response_json(response, status, body);
 }
 
+/* Return the secret with an id or a name, or else one whose name differs in case only, because
+ * E2B's names ignore case. */
+static struct secret *find_in(struct secret *secrets, unsigned count, const char *given)
+{
+    struct secret *similar = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        if (str_equal(secrets[i].id, given) || str_equal(secrets[i].name, given))
+            return &secrets[i];
+        if (!strcasecmp(secrets[i].name, given))
+            similar = &secrets[i];
+    }
+    return similar;
+}
+
 /* Find a secret by the id or the name in the path. */
 static int find(struct api *api, const struct http_request *request, struct secret *secret,
                 struct error **err)
 {
     struct secret *secrets;
     unsigned count;
-    bool found = false;
     if (secret_list(api->worker.db, api->access.team->id, &secrets, &count, err) < 0)
         return -1;
-    for (unsigned i = 0; i < count && !found; i++) {
-        found = str_equal(secrets[i].id, request->captures[0]) ||
-                str_equal(secrets[i].name, request->captures[0]);
-        if (found) {
-            *secret = secrets[i];
-            secrets[i] = (struct secret){0};
-        }
+    struct secret *found = find_in(secrets, count, request->captures[0]);
+    if (found) {
+        *secret = *found;
+        *found = (struct secret){0};
     }
     secrets_free(secrets, count);
     return found ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such secret.");
