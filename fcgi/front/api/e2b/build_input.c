@@ -137,8 +137,11 @@ static int read_step(const json_t *theirs, size_t at, json_t *steps, struct erro
         set_text(step, "mode", arg(args, 3));
     } else if (str_equal(kind->ours, "env"))
         read_envs(args, step);
-    else
-        set_text(step, str_equal(kind->ours, "user") ? "user" : "path", arg(args, 0));
+    else if (str_equal(kind->ours, "user")) {
+        set_text(step, "user", arg(args, 0));
+        set_text(step, "number", RECIPE_NEW_USER);
+    } else
+        set_text(step, "path", arg(args, 0));
     return 0;
 }
 
