@@ -11,6 +11,7 @@
 
 #define BASE_IMAGE  "e2bdev/base" /* the base image of E2B's clients without an explicit base */
 #define GOOGLE_USER "_json_key"   /* at a registry of Google, where a key is the password */
+#define BUSYBOX     "/usr/lib/sandlot/busybox " /* of each version from an image */
 
 static const struct schema_member tag_item = {
     .type = SCHEMA_STRING, .min = 1, .max = TEMPLATE_TAG_MAX};
@@ -152,6 +153,31 @@ static void add_command(const json_t *body, const char *name, json_t *recipe, co
         json_object_set(recipe, ours, (json_t *)(uintptr_t)command);
 }
 
+/* The ready commands that E2B's packages make need tools that many images lack. At E2B all images
+ * get them. Each function here answers as its tool does to the words of this command. */
+static const struct {
+    const char *begin, *function;
+} helpers[] = {
+    {"[ -n \"$(ss -Htuln sport = :", "command -v ss >/dev/null || ss() { " BUSYBOX
+                                     "netstat -tuln | " BUSYBOX "grep -e \"$4 \"; }\n"},
+    {"curl -s -o /dev/null -w \"%{http_code}\" ",
+     "command -v curl >/dev/null || curl() { " BUSYBOX "wget -S -O /dev/null \"$6\" 2>&1 | " BUSYBOX
+     "sed -n '/HTTP\\//{s/.*HTTP\\/[0-9.]* \\([0-9]*\\).*/\\1/p;q}'; }\n"},
+    {"pgrep ", "command -v pgrep >/dev/null || pgrep() { " BUSYBOX
+               "cat /proc/[0-9]*/comm 2>/dev/null | " BUSYBOX "grep -e \"$1\"; }\n"},
+};
+
+static void add_ready_command(const json_t *body, json_t *recipe)
+{
+    const char *command = json_string_value(json_object_get(body, "readyCmd"));
+    add_command(body, "readyCmd", recipe, "ready_command");
+    for (size_t i = 0; command && i < ARRAY_SIZE(helpers); i++)
+        if (str_starts_with(command, helpers[i].begin)) {
+            autofree char *whole = xasprintf("%s%s", helpers[i].function, command);
+            json_object_set_new(recipe, "ready_command", json_string(whole));
+        }
+}
+
 int e2b_build_recipe(const json_t *body, json_t **recipe, struct error **err)
 {
     json_auto_t *steps = json_array();
@@ -165,7 +191,7 @@ int e2b_build_recipe(const json_t *body, json_t **recipe, struct error **err)
     }
     *recipe = json_pack("{s:O, s:b}", "steps", steps, "no_cache", (int)forced);
     add_command(body, "startCmd", *recipe, "start_command");
-    add_command(body, "readyCmd", *recipe, "ready_command");
+    add_ready_command(body, *recipe);
     return 0;
 }
 
