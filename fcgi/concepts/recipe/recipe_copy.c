@@ -388,6 +388,14 @@ static int find_owner(const struct recipe_place *place, const struct recipe_sett
 {
     autofree char *text = recipe_setting_text(place, as, one, "user");
     *owner = NULL;
+    if (str_equal(recipe_text(one, "type"), "copy") &&
+        !json_is_true(json_object_get(one, "exact"))) {
+        /* chown takes the user's own group for a name with a colon. */
+        const char *user = *text ? text : as->user;
+        bool is_name = !strchr(user, ':') && !strchr("0123456789", *user);
+        *owner = xasprintf("%s%s", user, is_name ? ":" : "");
+        return 0;
+    }
     if (!json_is_true(json_object_get(one, "open")) || !*text) {
         *owner = xstrdup(text);
         return 0;

@@ -77,6 +77,21 @@ static void read_envs(const json_t *args, json_t *step)
     json_object_set_new(step, "expand", json_true());
 }
 
+/* As at E2B, a pattern means the folder with which it begins: the archive has only the files that
+ * match, with their folders. */
+static void set_source(json_t *step, const char *pattern)
+{
+    size_t at = 0, length = 0;
+    for (; pattern[at] && !strchr("*?[{", pattern[at]); at++) {
+        if (pattern[at] == '/')
+            length = at;
+        else if (pattern[at] == '\\' && pattern[at + 1])
+            at++;
+    }
+    autofree char *folder = pattern[at] ? xstrndup(pattern, length) : xstrdup(pattern);
+    set_text(step, "source", *folder ? folder : ".");
+}
+
 /* The least and the most arguments of each type; most 0: pairs of arguments. */
 static const struct step_kind {
     const char *theirs, *ours;
@@ -132,7 +147,7 @@ static int read_step(const json_t *theirs, size_t at, json_t *steps, struct erro
         set_text(step, "user", arg(args, 1));
     } else if (str_equal(kind->ours, "copy")) {
         set_text(step, "files", hash);
-        set_text(step, "source", arg(args, 0));
+        set_source(step, arg(args, 0));
         set_text(step, "destination", arg(args, 1));
         set_text(step, "user", arg(args, 2));
         set_text(step, "mode", arg(args, 3));
