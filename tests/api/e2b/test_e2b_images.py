@@ -30,6 +30,9 @@ def test_a_build_from_an_image(call, account, registry):  # noqa: F811
     made = Sandbox.create(account.api, template=build["templateID"])
     result = made.data.run("/bin/sh", "-c", "pwd; cat said /etc/kept")
     assert result.stdout == b"/home/user\nfrom the image\nkept", result
+    # For a later step that installs sudo.
+    said = made.data.run("/bin/sh", "-c", "stat -c '%a %U' /etc/sudoers.d; cat /etc/sudoers.d/sandlot-user", user="root")
+    assert said.stdout.startswith(b"750 root\n") and b"NOPASSWD" in said.stdout, said
 
 
 # As E2B's packages make them: waitForPort, waitForURL, waitForProcess.
