@@ -390,10 +390,7 @@ static int find_owner(const struct recipe_place *place, const struct recipe_sett
     *owner = NULL;
     if (str_equal(recipe_text(one, "type"), "copy") &&
         !json_is_true(json_object_get(one, "exact"))) {
-        /* chown takes the user's own group for a name with a colon. */
-        const char *user = *text ? text : as->user;
-        bool is_name = !strchr(user, ':') && !strchr("0123456789", *user);
-        *owner = xasprintf("%s%s", user, is_name ? ":" : "");
+        *owner = recipe_setting_owner(*text ? text : as->user);
         return 0;
     }
     if (!json_is_true(json_object_get(one, "open")) || !*text) {

@@ -66,8 +66,12 @@ static const char poll_script[] =
           " printf '%.16s\\n' \"$s\"; tail -c +$(($2 + 1)) $1.out | head -c " OUTPUT_READ;
 static const char shell_script[] =
     "[ -x /bin/bash ] && exec /bin/bash -l -c \"$1\"; exec /bin/sh -l -c \"$1\"";
+/* Arguments: the folder, its owner; not empty: the new folders above it belong to him, too. */
 static const char workdir_script[] =
-    TOOLS "[ -d \"$1\" ] || { mkdir -p \"$1\" && chown \"$2\" \"$1\"; }";
+    TOOLS "[ ! -d \"$1\" ] || exit 0; top=$1 above=${1%/*}\n"
+          "while [ -n \"$3\" ] && [ -n \"$above\" ] && [ ! -d \"$above\" ]; do\n"
+          "  top=$above above=${above%/*}; done\n"
+          "mkdir -p \"$1\" && chown -R \"$2\" \"$top\"";
 /* Arguments: the user; his number, or RECIPE_NEW_USER, if he may have to be added; his group, if it
  * is given. An added user shares group and home with an existing one of his number. Otherwise he
  * has the given group, or root's, as in Docker. */
@@ -107,7 +111,7 @@ static const char ready_script[] = TOOLS
     "    tail -n +2 $1)\"; exit 1; }\n"
     "i=0; until if [ -n \"$1\" ]; then (cd \"$f\"; exec $b -c \"$1\"); else [ $i -ge 4 ]; fi; do\n"
     "  check \"$2\"; i=$((i + 1))\n"
-    "  [ $i -lt 600 ] || { echo \"It was not ready in time.\"; exit 1; }\n"
+    "  [ $i -lt 1200 ] || { echo \"It was not ready in time.\"; exit 1; }\n"
     "  sleep 0.5\n"
     "done\n"
     "check \"$2\"\n";
@@ -424,10 +428,13 @@ static int make_workdir(struct recipe_place *place, unsigned step, const struct 
                         struct error **err)
 {
     struct recipe_setting then;
+    bool is_dockerfile = json_object_get(place->recipe, RECIPE_CONFIG) != NULL;
+    autofree char *owner = is_dockerfile ? xstrdup(as->user) : recipe_setting_owner(as->user);
     recipe_setting_at(place, step + 1, &then);
-    int result =
-        recipe_step_start(place, step, NULL,
-                          json_pack("[s, s, s, s]", workdir_script, "sh", then.cwd, as->user), err);
+    int result = recipe_step_start(place, step, NULL,
+                                   json_pack("[s, s, s, s, s]", workdir_script, "sh", then.cwd,
+                                             owner, is_dockerfile ? "" : "1"),
+                                   err);
     recipe_setting_deinit(&then);
     return result;
 }

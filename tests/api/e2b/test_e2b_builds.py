@@ -123,7 +123,7 @@ def test_the_operator_gives_a_template_for_an_image(call, account):
 def test_commands_have_the_user_the_folder_and_bash(call, account):
     """USER adds a user that does not exist."""
     build = requested(call)
-    steps = [{"type": "USER", "args": ["new-one"]}, {"type": "WORKDIR", "args": ["/srv/own"]},
+    steps = [{"type": "USER", "args": ["new-one"]}, {"type": "WORKDIR", "args": ["/srv/deep/own"]},
              {"type": "RUN", "args": ["id -un >said; pwd >>said; echo ~ >>said"]}, {"type": "USER", "args": ["user"]},
              {"type": "USER", "args": ["new-one"]}]
     assert start(call, build, fromTemplate="base", steps=steps, startCmd="id -un >begun; exec sleep 1000",
@@ -131,7 +131,8 @@ def test_commands_have_the_user_the_folder_and_bash(call, account):
     wait_until(lambda: status(call, build)["status"] in ("ready", "error"), 120, "the build")
     assert status(call, build)["status"] == "ready", status(call, build)
     made = Sandbox.create(account.api, template=build["templateID"])
-    assert made.data.check("cat /srv/own/said /srv/own/begun") == "new-one\n/srv/own\n/home/new-one\nnew-one\n"
+    assert made.data.check("cd /srv/deep/own; cat said begun; stat -c %U:%G .. .") == (
+        "new-one\n/srv/deep/own\n/home/new-one\nnew-one\nnew-one:new-one\nnew-one:new-one\n")
 
 
 def test_a_build_waits_for_its_steps(call, account):
