@@ -54,6 +54,9 @@
 #define RECIPE_SECRETS      "secrets" /* member of the recipe: values of secrets by their ids */
 #define RECIPE_CONFIG       "config"  /* member of the recipe of a Dockerfile */
 #define RECIPE_BUILD        "build"   /* likewise: plan->build, for ONBUILD of the base */
+/* Member of the recipe: a start command of the base keeps the base's user, folder and variables, as
+ * at E2B. Otherwise it gets those of the version, as in Docker. */
+#define RECIPE_KEEPS_START "keeps_start"
 /* Members of RECIPE_BUILD: the names in the Dockerfile that mean the template with which the
  * sandbox begins, and those of unused stages that mean other ones. */
 #define RECIPE_TEMPLATES       "templates"

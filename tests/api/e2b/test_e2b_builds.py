@@ -135,6 +135,24 @@ def test_commands_have_the_user_the_folder_and_bash(call, account):
         "new-one\n/srv/deep/own\n/home/new-one\nnew-one\nnew-one:new-one\nnew-one:new-one\n")
 
 
+def built(call, **body):
+    build = requested(call)
+    assert start(call, build, **body).status == 202
+    wait_until(lambda: status(call, build)["status"] in ("ready", "error"), 120, "the build")
+    assert status(call, build)["status"] == "ready", status(call, build)
+    return build["templateID"]
+
+
+def test_the_start_command_of_the_base_keeps_its_place(call, account):
+    base = built(call, fromTemplate="base", startCmd="echo $PWD $WORD >/tmp/where; exec sleep 1000", readyCmd="test -s /tmp/where",
+                 steps=[{"type": "WORKDIR", "args": ["/srv/base"]}, {"type": "ENV", "args": ["WORD", "base"]}])
+    template = built(call, fromTemplate=base, steps=[
+        {"type": "WORKDIR", "args": ["/srv/own"]}, {"type": "ENV", "args": ["WORD", "own"]}, {"type": "RUN", "args": ["rm -f /tmp/where"]}])
+    made = Sandbox.create(account.api, template=template)
+    said = made.data.check("until test -s /tmp/where; do sleep 0.1; done; cat /tmp/where; echo $PWD $WORD")
+    assert said == "/srv/base base\n/srv/own own\n"
+
+
 def test_a_build_waits_for_its_steps(call, account):
     build = requested(call, tags=["a"], memoryMB=512)
     assert str(uuid.UUID(build["buildID"])) == build["buildID"]

@@ -204,7 +204,8 @@ int e2b_build_recipe(const json_t *body, json_t **recipe, struct error **err)
             return -1;
         forced = forced || json_is_true(json_object_get(step, "force"));
     }
-    *recipe = json_pack("{s:O, s:b}", "steps", steps, "no_cache", (int)forced);
+    *recipe = json_pack("{s:O, s:b, s:b}", "steps", steps, "no_cache", (int)forced,
+                        RECIPE_KEEPS_START, 1);
     add_command(body, "startCmd", *recipe, "start_command");
     add_ready_command(body, *recipe);
     return 0;
