@@ -23,7 +23,8 @@
 #define KEEPER_PORT              49985
 #define KEEPER_SECRET_HEADER     "X-Sandlot-Keeper-Secret"
 /* The defaults of a template that was built by steps, for the agents of its sandboxes: an object of
- * JSON, {"user", "workdir", "envs", "start_command", "ready_command", "services"}. */
+ * JSON, {"user", "workdir", "envs", "start_command", "start_place", "ready_command", "services"}.
+ */
 #define TEMPLATE_DEFAULTS_DIR  "/etc/sandlot"
 #define TEMPLATE_DEFAULTS_FILE TEMPLATE_DEFAULTS_DIR "/template.json"
 /* The services of a create, as the agent keeps them: a list of JSON, which root alone can read. */

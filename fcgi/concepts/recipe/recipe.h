@@ -46,6 +46,7 @@
 #define RECIPE_WAIT_MS      3600000 /* how long a version waits for its steps */
 #define RECIPE_TIME_MAX_S   3600    /* for all steps together */
 #define RECIPE_COMMAND_MAX  65536
+#define RECIPE_NEW_USER     "new" /* in place of the "number" of a user */
 #define RECIPE_PATH_MAX     4096
 #define RECIPE_FAILURE_SIZE 1024
 #define RECIPE_USER_MAX     64
@@ -53,6 +54,9 @@
 #define RECIPE_SECRETS      "secrets" /* member of the recipe: values of secrets by their ids */
 #define RECIPE_CONFIG       "config"  /* member of the recipe of a Dockerfile */
 #define RECIPE_BUILD        "build"   /* likewise: plan->build, for ONBUILD of the base */
+/* Member of the recipe: a start command of the base keeps the base's user, folder and variables, as
+ * at E2B. Otherwise it gets those of the version, as in Docker. */
+#define RECIPE_KEEPS_START "keeps_start"
 /* Members of RECIPE_BUILD: the names in the Dockerfile that mean the template with which the
  * sandbox begins, and those of unused stages that mean other ones. */
 #define RECIPE_TEMPLATES       "templates"
@@ -97,7 +101,9 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *        "secrets" (recipe_secret.h); "caches", a list of folders (recipe_mount.h)
  *   copy: "exact": a source that does not exist is an error; "unpack" a source that is an archive
  *   copy, workdir: "open": the paths name variables (recipe_expand.h)
- *   user: "number" of a user without a name, who is added; "group": instead of the user's own ones
+ *   user: "number" of a user without a name, who is added; "group": instead of the user's own ones.
+ *         Steps of E2B's clients have the number RECIPE_NEW_USER: any user is added, with a free
+ * one
  *
  * When the root of a base is there, the Dockerfile is planned once more with the base's ONBUILD
  * (recipe_trigger.c).

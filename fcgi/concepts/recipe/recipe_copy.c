@@ -388,6 +388,11 @@ static int find_owner(const struct recipe_place *place, const struct recipe_sett
 {
     autofree char *text = recipe_setting_text(place, as, one, "user");
     *owner = NULL;
+    if (str_equal(recipe_text(one, "type"), "copy") &&
+        !json_is_true(json_object_get(one, "exact"))) {
+        *owner = recipe_setting_owner(*text ? text : as->user);
+        return 0;
+    }
     if (!json_is_true(json_object_get(one, "open")) || !*text) {
         *owner = xstrdup(text);
         return 0;

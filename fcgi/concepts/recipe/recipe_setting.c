@@ -116,6 +116,13 @@ int recipe_setting_user(const struct recipe_place *place, const struct recipe_se
                            text);
 }
 
+char *recipe_setting_owner(const char *user)
+{
+    /* A number may have no name, and then chown refuses the colon. */
+    bool is_name = !strchr(user, ':') && !strchr("0123456789", *user);
+    return xasprintf("%s%s", user, is_name ? ":" : "");
+}
+
 /* A step without a valid user has failed before. */
 static void set_user(const struct recipe_place *place, const json_t *step,
                      struct recipe_setting *setting)

@@ -37,6 +37,9 @@ char *recipe_setting_text(const struct recipe_place *place, const struct recipe_
 int recipe_setting_user(const struct recipe_place *place, const struct recipe_setting *setting,
                         const json_t *step, struct dockerfile_user *user, struct error **err);
 
+/* Return a user with his own group, in the form of the command chown; the caller frees it. */
+char *recipe_setting_owner(const char *user);
+
 /* Put the configuration of a Dockerfile into place->defaults, where that of an image is. step: the
  * present one; before the last stage there is no effect. */
 void recipe_setting_configure(struct recipe_place *place, unsigned step);

@@ -66,42 +66,52 @@ static const char poll_script[] =
           " printf '%.16s\\n' \"$s\"; tail -c +$(($2 + 1)) $1.out | head -c " OUTPUT_READ;
 static const char shell_script[] =
     "[ -x /bin/bash ] && exec /bin/bash -l -c \"$1\"; exec /bin/sh -l -c \"$1\"";
+/* Arguments: the folder, its owner; not empty: the new folders above it belong to him, too. */
 static const char workdir_script[] =
-    TOOLS "[ -d \"$1\" ] || { mkdir -p \"$1\" && chown \"$2\" \"$1\"; }";
-/* Arguments: the user; his number if he may have to be added; his group, if it is given. An added
- * user shares group and home with an existing one of his number. Otherwise he has the given group,
- * or root's, as in Docker. */
-static const char user_script[] =
-    TOOLS "fail() { echo \"$1\"; exit 1; }\n"
-          "if [ -n \"$2\" ] && ! grep -q \"^$1:\" /etc/passwd; then\n"
-          "  old=$(sed -n \"s/^[^:]*:[^:]*:$2:\\([0-9]*\\):.*:\\([^:]*\\):[^:]*$/\\1 \\2/p\" "
-          "/etc/passwd |\n"
-          "    head -n 1)\n"
-          "  gid=${old%% *} home=${old#* }\n"
-          "  if [ -z \"$old\" ]; then\n"
-          "    home=/home/$1; case $3 in '') gid=0;; *[!0-9]*)\n"
-          "      gid=$(sed -n \"s/^$3:[^:]*:\\([0-9]*\\):.*/\\1/p\" /etc/group | head -n 1);; "
-          "*) gid=$3;; esac\n"
-          "    gid=${gid:-0}\n"
-          "    mkdir -p \"$home\" && chown \"$2:$gid\" \"$home\" || exit 1\n"
-          "  fi\n"
-          "  [ -z \"$(tail -c 1 /etc/passwd)\" ] || echo >>/etc/passwd\n"
-          "  echo \"$1:x:$2:$gid::$home:/bin/sh\" >>/etc/passwd\n"
-          "fi\n"
-          "id -u \"$1\" >/dev/null 2>&1 || fail \"There is no user $1.\"\n"
-          "case $3 in *[!0-9]*)\n"
-          "  grep -q \"^$3:\" /etc/group || fail \"There is no group $3.\";; esac\n";
+    TOOLS "[ ! -d \"$1\" ] || exit 0; top=$1 above=${1%/*}\n"
+          "while [ -n \"$3\" ] && [ -n \"$above\" ] && [ ! -d \"$above\" ]; do\n"
+          "  top=$above above=${above%/*}; done\n"
+          "mkdir -p \"$1\" && chown -R \"$2\" \"$top\"";
+/* Arguments: the user; his number, or RECIPE_NEW_USER, if he may have to be added; his group, if it
+ * is given. An added user shares group and home with an existing one of his number. Otherwise he
+ * has the given group, or root's, as in Docker. */
+static const char user_script[] = TOOLS
+    "fail() { echo \"$1\"; exit 1; }\n"
+    "if [ \"$2\" = " RECIPE_NEW_USER " ]; then\n"
+    "  id -u \"$1\" >/dev/null 2>&1 ||\n"
+    "    if command -v useradd >/dev/null; then useradd --create-home --shell /bin/bash \"$1\"\n"
+    "    else adduser -D \"$1\"; fi || exit 1\n"
+    "  set -- \"$1\" '' ''\n"
+    "fi\n"
+    "if [ -n \"$2\" ] && ! grep -q \"^$1:\" /etc/passwd; then\n"
+    "  old=$(sed -n \"s/^[^:]*:[^:]*:$2:\\([0-9]*\\):.*:\\([^:]*\\):[^:]*$/\\1 \\2/p\" "
+    "/etc/passwd |\n"
+    "    head -n 1)\n"
+    "  gid=${old%% *} home=${old#* }\n"
+    "  if [ -z \"$old\" ]; then\n"
+    "    home=/home/$1; case $3 in '') gid=0;; *[!0-9]*)\n"
+    "      gid=$(sed -n \"s/^$3:[^:]*:\\([0-9]*\\):.*/\\1/p\" /etc/group | head -n 1);; "
+    "*) gid=$3;; esac\n"
+    "    gid=${gid:-0}\n"
+    "    mkdir -p \"$home\" && chown \"$2:$gid\" \"$home\" || exit 1\n"
+    "  fi\n"
+    "  [ -z \"$(tail -c 1 /etc/passwd)\" ] || echo >>/etc/passwd\n"
+    "  echo \"$1:x:$2:$gid::$home:/bin/sh\" >>/etc/passwd\n"
+    "fi\n"
+    "id -u \"$1\" >/dev/null 2>&1 || fail \"There is no user $1.\"\n"
+    "case $3 in *[!0-9]*)\n"
+    "  grep -q \"^$3:\" /etc/group || fail \"There is no group $3.\";; esac\n";
 /* Arguments: the ready command; the number of the start command, or START_ENDED_FILE if the agent
  * runs it; either may be empty. A start command without a ready command has two seconds to fail. */
 static const char ready_script[] = TOOLS
-    "cd " WORK_DIR "\n"
+    "f=$PWD b=sh; [ ! -x /bin/bash ] || b=/bin/bash; cd " WORK_DIR "\n"
     "check() { case $1 in '') return 0;; /*) s=r$(head -n 1 $1 2>/dev/null);;\n"
     "  *) s=$(head -c 16 $1.status);; esac; case $s in ''|r|r0) return 0;; esac\n"
     "  echo \"The start command ended with status ${s#r}: $(tail -c 4096 $1.out 2>/dev/null ||\n"
     "    tail -n +2 $1)\"; exit 1; }\n"
-    "i=0; until if [ -n \"$1\" ]; then (cd /; exec sh -c \"$1\"); else [ $i -ge 4 ]; fi; do\n"
+    "i=0; until if [ -n \"$1\" ]; then (cd \"$f\"; exec $b -c \"$1\"); else [ $i -ge 4 ]; fi; do\n"
     "  check \"$2\"; i=$((i + 1))\n"
-    "  [ $i -lt 600 ] || { echo \"It was not ready in time.\"; exit 1; }\n"
+    "  [ $i -lt 1200 ] || { echo \"It was not ready in time.\"; exit 1; }\n"
     "  sleep 0.5\n"
     "done\n"
     "check \"$2\"\n";
@@ -418,10 +428,13 @@ static int make_workdir(struct recipe_place *place, unsigned step, const struct 
                         struct error **err)
 {
     struct recipe_setting then;
+    bool is_dockerfile = json_object_get(place->recipe, RECIPE_CONFIG) != NULL;
+    autofree char *owner = is_dockerfile ? xstrdup(as->user) : recipe_setting_owner(as->user);
     recipe_setting_at(place, step + 1, &then);
-    int result =
-        recipe_step_start(place, step, NULL,
-                          json_pack("[s, s, s, s]", workdir_script, "sh", then.cwd, as->user), err);
+    int result = recipe_step_start(place, step, NULL,
+                                   json_pack("[s, s, s, s, s]", workdir_script, "sh", then.cwd,
+                                             owner, is_dockerfile ? "" : "1"),
+                                   err);
     recipe_setting_deinit(&then);
     return result;
 }
@@ -484,10 +497,17 @@ static char *defaults_text(const struct recipe_place *place, const struct recipe
         json_object_set_new(told, "workdir", json_string(as->cwd));
     json_object_set(told, "envs", as->envs);
     if (*command) {
+        json_object_del(told, "start_place");
         json_object_set_new(told, "start_command", json_string(command));
         json_object_del(told, "start_health");
         json_object_del(told, "start_stop_signal");
-    }
+    } else if (json_is_true(json_object_get(place->recipe, RECIPE_KEEPS_START)) &&
+               json_object_get(told, "start_command") && !json_object_get(told, "start_place"))
+        json_object_set_new(told, "start_place",
+                            json_pack("{s:s, s:s, s:O?}", "user",
+                                      recipe_text(place->defaults, "user"), "cwd",
+                                      recipe_text(place->defaults, "workdir"), "envs",
+                                      json_object_get(place->defaults, "envs")));
     if (json_is_true(json_object_get(place->recipe, "start_image_command")))
         recipe_setting_add_start(place, told);
     if (*command || *ready)

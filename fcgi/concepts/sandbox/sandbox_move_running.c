@@ -29,10 +29,10 @@ static int begin(struct db *db, void *context, struct error **err)
     const struct move_order *order = context;
     sandbox_auto sandbox = {0};
     struct move move = {.kind = MOVE_SANDBOX};
-    if (sandbox_get_any(db, order->id, true, &sandbox, err) < 0)
+    enum sandbox_state next;
+    if (sandbox_get_any(db, order->id, true, &sandbox, err) < 0 ||
+        sandbox_state_next(sandbox.state, SANDBOX_EVENT_PAUSE, &next, err) < 0)
         return -1;
-    if (sandbox.state != SANDBOX_READY)
-        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is not running.");
     move.from_host = sandbox.host_id;
     memcpy(move.id, sandbox.id, sizeof move.id);
     memcpy(move.group_id, sandbox.id, sizeof move.group_id);

@@ -142,7 +142,7 @@ static int authorize_data_plane(struct worker *worker, const struct gate_request
         return refuse(decision, REFUSAL_INTERNAL_PATH);
     if (is_health_check(request)) {
         if (find_sandbox(worker, request, found, decision) == 0 &&
-            found->sandbox.state == SANDBOX_READY)
+            sandbox_state_runs(found->sandbox.state))
             return 0;
         return refuse(decision, REFUSAL_GONE);
     }

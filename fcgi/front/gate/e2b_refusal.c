@@ -24,6 +24,8 @@ static int status_of(enum refusal_reason reason, int status)
         return 403;
     case REFUSAL_BUSY:
         return 409;
+    case REFUSAL_QUOTA:
+        return 429;
     default:
         return status;
     }

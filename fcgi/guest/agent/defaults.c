@@ -61,6 +61,7 @@ void defaults_read(struct defaults *defaults)
     defaults->start_command = text_of(json, "start_command");
     defaults->start_health = json_incref(json_object_get(json, "start_health"));
     defaults->start_stop_signal = json_incref(json_object_get(json, "start_stop_signal"));
+    defaults->start_place = json_incref(json_object_get(json, "start_place"));
     defaults->ready_command = text_of(json, "ready_command");
     defaults->services = json_incref(json_object_get(json, "services"));
     check_user(defaults);
@@ -76,6 +77,7 @@ void defaults_deinit(struct defaults *defaults)
     free(defaults->start_command);
     json_decref(defaults->start_health);
     json_decref(defaults->start_stop_signal);
+    json_decref(defaults->start_place);
     free(defaults->ready_command);
     json_decref(defaults->services);
 }

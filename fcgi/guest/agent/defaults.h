@@ -13,8 +13,9 @@ struct defaults {
     char *workdir;                  /* where they begin, likewise */
     char *start_command;            /* to run once in the sandbox, or NULL */
     json_t *start_health, *start_stop_signal; /* of the image, unchecked; NULL: none */
-    char *ready_command;                      /* it succeeds when these are ready, or NULL */
-    json_t *services;                         /* the template's, unchecked; NULL: none */
+    json_t *start_place; /* its "user", "cwd" and "envs", unchecked; NULL: those above */
+    char *ready_command; /* it succeeds when these are ready, or NULL */
+    json_t *services;    /* the template's, unchecked; NULL: none */
 };
 
 /* Read the defaults; without a file all are empty. A wrong part is skipped and logged, because the

@@ -2,6 +2,7 @@
 #include "agent/ready.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/common/users.h"
@@ -81,7 +82,11 @@ static void try(void)
     user_auto user = {.name = NULL};
     struct rpc_error error;
     json_auto_t *args = json_pack("[s, s]", "-c", ready.command);
-    const struct process_call call = {.command = "/bin/sh", .cwd = "/", .args = args};
+    const struct process_call call = {
+        .command = access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh",
+        .cwd = "",
+        .args = args,
+    };
     if (users_find(ready.agent->default_user, &user, &error) < 0 ||
         process_launch(ready.agent, &user, &call, &ready.process, &error) < 0) {
         ready.process = NULL;

@@ -149,12 +149,14 @@ static void put(json_t *list, const json_t *more, size_t most)
 static json_t *specifications(const struct defaults *defaults, const json_t *own)
 {
     json_t *list = json_array();
-    if (defaults->start_command)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:O?, s:O?}", "name",
-                                              SERVICE_OF_TEMPLATE, "command",
-                                              defaults->start_command, "restart", "no", "login", 1,
-                                              "health", defaults->start_health, "stop_signal",
-                                              defaults->start_stop_signal));
+    if (defaults->start_command) {
+        json_t *spec =
+            json_pack("{s:s, s:s, s:s, s:b, s:O?, s:O?}", "name", SERVICE_OF_TEMPLATE, "command",
+                      defaults->start_command, "restart", "no", "login", 1, "health",
+                      defaults->start_health, "stop_signal", defaults->start_stop_signal);
+        json_object_update_missing(spec, defaults->start_place);
+        json_array_append_new(list, spec);
+    }
     put(list, defaults->services, SERVICES_MAX);
     put(list, own, SERVICES_MAX);
     return list;

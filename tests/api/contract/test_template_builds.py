@@ -234,6 +234,8 @@ def test_deleting_names_who_uses_it(sandbox, stack):
     for path in (f"/v1/templates/{name}", f"/v1/templates/{name}/versions/1", f"/v1/templates/{name}/versions/{one['id']}"):
         message = assert_error(api.delete(path), 409, "template_in_use")["message"]
         assert user.id in message and kept["id"] in message, message
+    theirs = api.origin.request("DELETE", f"/templates/{name}", headers={"X-API-Key": api.key})
+    assert (theirs.status, theirs.json()["code"]) == (400, 400), "as E2B's service answers"
     assert version(api, name, 2)["state"] == "ready", "all or nothing"
     assert api.delete(f"/v1/templates/{name}/versions/2").status == 204
     assert_error(api.get(f"/v1/templates/{name}/versions/2"), 404, "not_found")

@@ -25,6 +25,7 @@ with zipfile.ZipFile("/tmp/found-1-py3-none-any.whl", "w") as wheel:
     ("python3 -m pip --version", "pip "),
     ("python3 -m venv /tmp/venv && /tmp/venv/bin/pip --version", "pip "),
     (f"python3 -c '{WHEEL}'; pip install --quiet --no-index /tmp/*.whl; python3 -c 'import found; print(found.__name__)'", "found\n"),
+    ("mkdir /usr/local/lib/node_modules && install -m 755 /dev/null /usr/local/bin/own && command -v own", "/usr/local/bin/own\n"),
     ("TZ=Europe/Berlin date -d @0 '+%H %Z'", "01 CET\n"),
     ("python3 -c 'import zoneinfo; print(zoneinfo.ZoneInfo(\"Asia/Tokyo\"))'", "Asia/Tokyo\n"),
 ])

@@ -120,6 +120,39 @@ def test_the_operator_gives_a_template_for_an_image(call, account):
     assert status(call, build)["status"] == "ready", status(call, build)
 
 
+def test_commands_have_the_user_the_folder_and_bash(call, account):
+    """USER adds a user that does not exist."""
+    build = requested(call)
+    steps = [{"type": "USER", "args": ["new-one"]}, {"type": "WORKDIR", "args": ["/srv/deep/own"]},
+             {"type": "RUN", "args": ["id -un >said; pwd >>said; echo ~ >>said"]}, {"type": "USER", "args": ["user"]},
+             {"type": "USER", "args": ["new-one"]}]
+    assert start(call, build, fromTemplate="base", steps=steps, startCmd="id -un >begun; exec sleep 1000",
+                 readyCmd="[[ -s begun && -O begun ]]").status == 202
+    wait_until(lambda: status(call, build)["status"] in ("ready", "error"), 120, "the build")
+    assert status(call, build)["status"] == "ready", status(call, build)
+    made = Sandbox.create(account.api, template=build["templateID"])
+    assert made.data.check("cd /srv/deep/own; cat said begun; stat -c %U:%G .. .") == (
+        "new-one\n/srv/deep/own\n/home/new-one\nnew-one\nnew-one:new-one\nnew-one:new-one\n")
+
+
+def built(call, **body):
+    build = requested(call)
+    assert start(call, build, **body).status == 202
+    wait_until(lambda: status(call, build)["status"] in ("ready", "error"), 120, "the build")
+    assert status(call, build)["status"] == "ready", status(call, build)
+    return build["templateID"]
+
+
+def test_the_start_command_of_the_base_keeps_its_place(call, account):
+    base = built(call, fromTemplate="base", startCmd="echo $PWD $WORD >/tmp/where; exec sleep 1000", readyCmd="test -s /tmp/where",
+                 steps=[{"type": "WORKDIR", "args": ["/srv/base"]}, {"type": "ENV", "args": ["WORD", "base"]}])
+    template = built(call, fromTemplate=base, steps=[
+        {"type": "WORKDIR", "args": ["/srv/own"]}, {"type": "ENV", "args": ["WORD", "own"]}, {"type": "RUN", "args": ["rm -f /tmp/where"]}])
+    made = Sandbox.create(account.api, template=template)
+    said = made.data.check("until test -s /tmp/where; do sleep 0.1; done; cat /tmp/where; echo $PWD $WORD")
+    assert said == "/srv/base base\n/srv/own own\n"
+
+
 def test_a_build_waits_for_its_steps(call, account):
     build = requested(call, tags=["a"], memoryMB=512)
     assert str(uuid.UUID(build["buildID"])) == build["buildID"]
@@ -138,7 +171,7 @@ def test_a_build_waits_for_its_steps(call, account):
         assert_refused(start(call, build, **body), 400, said)
     assert status(call, build)["status"] == "waiting"
     assert start(call, build, fromTemplate="base").status == 202
-    assert_refused(start(call, build, fromTemplate="base"), 404)
+    assert_refused(start(call, build, fromTemplate="base"), 400, "already")
     wait_until(lambda: status(call, build)["status"] == "ready", 120, "the build")
     lines = status(call, build)["logEntries"]
     assert status(call, build, f"?logsOffset={len(lines)}")["logEntries"] == []
@@ -171,7 +204,7 @@ def test_the_sandbox_of_a_build_is_in_no_list(call, account):
 def test_what_no_build_can_be(call, account):
     for body, code, said in (
             ({}, 400, "name"), ({"name": "-a"}, 400, "name"), ({"name": "a b"}, 400, "name"), ({"name": "a:b c"}, 400, "name"),
-            ({"name": "tpl_a"}, 400, "name"), ({"name": "a", "tags": ["b c"]}, 400, "tags"), ({"name": "a", "tags": ["x" * 129]}, 400, "tags"), ({"name": "other-team/a"}, 403, "name"),
+            ({"name": "tpl_a"}, 400, "name"), ({"name": "a", "tags": ["b c"]}, 400, "tags"), ({"name": "a", "tags": ["x" * 129]}, 400, "tags"), ({"name": "other-team/a"}, 400, "name"),
             ({"name": "a", "cpuCount": 1000}, 400, "cpuCount"), ({"name": "a", "memoryMB": 1}, 400, "memoryMB"),
             ({"name": "a", "minFreeDiskMb": 2 ** 30}, 400, "minFreeDiskMb")):
         assert_refused(call("POST", "/v3/templates", body), code, said)
@@ -265,6 +298,8 @@ def test_a_login_of_a_cloud_ends_the_build_with_its_reason(call, account):
     build = requested(call)
     assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "registry", "username": "a"}), 400,
                    "fromImageRegistry")
+    assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "gcp", "password": "a"}), 400,
+                   "serviceAccountJson")
     assert_refused(start(call, build, fromImage="no image"), 400, "fromImage")
     assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "aws"}), 501, "fromImageRegistry")
     wait_until(lambda: status(call, build)["status"] == "error", 60, "the end of the build")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from client import assert_error
+from client import Origin, assert_error
 from tenant import Sandbox
 from dataplane import DataPlane
 from faults import InBackground, fault_points  # noqa: F401
@@ -202,4 +202,9 @@ def test_waking_respects_the_quota(account, own_plan):
     assert response.status in (422, 503), response
     quota = assert_error(response, response.status, "sandbox_quota_exceeded")["quota"]
     assert quota["limits"]["sandboxes"] == quota["usage"]["sandboxes"] == 1
+    route = sleeper.document["data_plane_url"].removeprefix("https://").split(".")[0]
+    theirs = Origin(sleeper.stack.ca_file, f"https://49983-{route}.{sleeper.stack.data_plane_host}")
+    refused = theirs.request("GET", "/files?path=/etc/passwd", headers={"X-Access-Token": sleeper.data.token})
+    assert (refused.status, refused.json()["code"]) == (429, 429), "E2B's clients take 429 for a limit of the team"
+    assert int(refused.headers["Retry-After"]) > 0
     assert sleeper.show()["state"] == "stopped"

@@ -84,6 +84,7 @@ def test_a_sandbox_answers_and_writes_while_it_is_checkpointed(sandbox, stack, f
     assert [one["id"] for one in sandbox.api.list("?query[state][]=running")] == [sandbox.id]
     assert listed(sandbox.api) == [], "not before it is whole"
     assert sandbox.data.check("echo written >while; cat while") == "written\n"
+    assert sandbox.data.request("GET", "/health").status == 204, "502 would mean that it does not run"
     assert sandbox.resume()["state"] == "checkpointing", "it runs: a session is given at once"
     patched = sandbox.api.request("PATCH", sandbox.path, {"timeout": 1234})
     assert patched.json()["timeout"] == 1234

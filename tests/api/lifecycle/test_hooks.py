@@ -80,6 +80,10 @@ def test_a_failure_counts_if_it_shall(account):
     refused = sandbox.api.post(f"{sandbox.path}/pause")
     assert_error(refused, 409, "hook_failed")
     assert failures(sandbox) == [("pause", "hook_failed", refused.json()["message"])]
+    route = sandbox.document["data_plane_url"].removeprefix("https://").split(".")[0]
+    theirs = sandbox.api.origin.request("POST", f"/sandboxes/{route}/pause", headers={"X-API-Key": sandbox.api.key})
+    assert (theirs.status, theirs.json()["code"]) == (503, 503), "E2B's clients take 409 for a sandbox that is paused"
+    assert sandbox.show()["state"] == "ready"
     assert "before_pause" in refused.json()["message"] and "1" in refused.json()["message"]
     assert sandbox.show()["state"] == "ready" and sandbox.data.check("rm /home/user/bad; echo here") == "here\n"
     sandbox.pause()

@@ -59,7 +59,7 @@ class Files(AgentTest):
 
     def test_errors_have_the_shape_of_the_api(self):
         """For requests that nginx has given an id; E2B's clients see two members."""
-        message = "cannot open '/none': No such file or directory"
+        message = "path '/none' does not exist"
         self.assertEqual(self.get("/none").json(), {"code": 404, "message": message})
         reply = self.get("/none", X_Request_Id="abc")
         self.assertEqual(reply.json(), {"error": "not_found", "message": message, "request_id": "abc", "code": 404})

@@ -69,8 +69,9 @@ class Tree(AgentTest):
         entry = self.call("Stat", path=self.tree + "/to-b")[1]["entry"]
         self.assertEqual((entry["type"], entry["permissions"], entry["symlinkTarget"]),
                          ("FILE_TYPE_DIRECTORY", "Lrwxrwxrwx", self.tree + "/b"))
+        self.assertEqual(entry["mode"], os.stat(self.tree + "/b").st_mode & 0o777)
         entry = self.call("Stat", path=self.tree + "/broken")[1]["entry"]
-        self.assertEqual(entry["symlinkTarget"], "nowhere")
+        self.assertEqual((entry["symlinkTarget"], entry["mode"]), ("nowhere", 0))
         self.assertNotIn("type", entry)
         listed = self.call("ListDir", path=self.tree + "/to-b")[1]["entries"]
         self.assertEqual([e["path"] for e in listed],

@@ -9,7 +9,9 @@
 #include "recipe/recipe.h"
 #include "template/template_tag.h"
 
-#define BASE_IMAGE "e2bdev/base" /* the base image of E2B's clients without an explicit base */
+#define BASE_IMAGE  "e2bdev/base" /* the base image of E2B's clients without an explicit base */
+#define GOOGLE_USER "_json_key"   /* at a registry of Google, where a key is the password */
+#define BUSYBOX     "/usr/lib/sandlot/busybox " /* of each version from an image */
 
 static const struct schema_member tag_item = {
     .type = SCHEMA_STRING, .min = 1, .max = TEMPLATE_TAG_MAX};
@@ -35,11 +37,12 @@ static const struct schema_member step_members[] = {
     {.name = "gzip", .type = SCHEMA_BOOLEAN},
     {.name = NULL}};
 static const struct schema_member step_item = {.type = SCHEMA_OBJECT, .members = step_members};
-/* The keys of clouds are unknown members, which the service ignores. */
+/* The keys of AWS are unknown members, which the service ignores. */
 static const struct schema_member login_members[] = {
     {.name = "type", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 32},
     {.name = "username", .type = SCHEMA_STRING, .max = REGISTRY_USER_MAX},
     {.name = "password", .type = SCHEMA_STRING, .max = REGISTRY_PASSWORD_MAX},
+    {.name = "serviceAccountJson", .type = SCHEMA_STRING, .max = REGISTRY_PASSWORD_MAX},
     {.name = NULL}};
 const struct schema_member e2b_build_start_schema[] = {
     {.name = "fromImage", .type = SCHEMA_STRING, .min = 1, .max = IMAGE_NAME_MAX},
@@ -72,6 +75,21 @@ static void read_envs(const json_t *args, json_t *step)
         json_object_set(envs, arg(args, i), json_array_get(args, i + 1));
     json_object_set_new(step, "envs", envs);
     json_object_set_new(step, "expand", json_true());
+}
+
+/* As at E2B, a pattern means the folder with which it begins: the archive has only the files that
+ * match, with their folders. */
+static void set_source(json_t *step, const char *pattern)
+{
+    size_t at = 0, length = 0;
+    for (; pattern[at] && !strchr("*?[{", pattern[at]); at++) {
+        if (pattern[at] == '/')
+            length = at;
+        else if (pattern[at] == '\\' && pattern[at + 1])
+            at++;
+    }
+    autofree char *folder = pattern[at] ? xstrndup(pattern, length) : xstrdup(pattern);
+    set_text(step, "source", *folder ? folder : ".");
 }
 
 /* The least and the most arguments of each type; most 0: pairs of arguments. */
@@ -129,14 +147,17 @@ static int read_step(const json_t *theirs, size_t at, json_t *steps, struct erro
         set_text(step, "user", arg(args, 1));
     } else if (str_equal(kind->ours, "copy")) {
         set_text(step, "files", hash);
-        set_text(step, "source", arg(args, 0));
+        set_source(step, arg(args, 0));
         set_text(step, "destination", arg(args, 1));
         set_text(step, "user", arg(args, 2));
         set_text(step, "mode", arg(args, 3));
     } else if (str_equal(kind->ours, "env"))
         read_envs(args, step);
-    else
-        set_text(step, str_equal(kind->ours, "user") ? "user" : "path", arg(args, 0));
+    else if (str_equal(kind->ours, "user")) {
+        set_text(step, "user", arg(args, 0));
+        set_text(step, "number", RECIPE_NEW_USER);
+    } else
+        set_text(step, "path", arg(args, 0));
     return 0;
 }
 
@@ -145,6 +166,31 @@ static void add_command(const json_t *body, const char *name, json_t *recipe, co
     const json_t *command = json_object_get(body, name);
     if (command && json_string_length(command))
         json_object_set(recipe, ours, (json_t *)(uintptr_t)command);
+}
+
+/* The ready commands that E2B's packages make need tools that many images lack. At E2B all images
+ * get them. Each function here answers as its tool does to the words of this command. */
+static const struct {
+    const char *begin, *function;
+} helpers[] = {
+    {"[ -n \"$(ss -Htuln sport = :", "command -v ss >/dev/null || ss() { " BUSYBOX
+                                     "netstat -tuln | " BUSYBOX "grep -e \"$4 \"; }\n"},
+    {"curl -s -o /dev/null -w \"%{http_code}\" ",
+     "command -v curl >/dev/null || curl() { " BUSYBOX "wget -S -O /dev/null \"$6\" 2>&1 | " BUSYBOX
+     "sed -n '/HTTP\\//{s/.*HTTP\\/[0-9.]* \\([0-9]*\\).*/\\1/p;q}'; }\n"},
+    {"pgrep ", "command -v pgrep >/dev/null || pgrep() { " BUSYBOX
+               "cat /proc/[0-9]*/comm 2>/dev/null | " BUSYBOX "grep -e \"$1\"; }\n"},
+};
+
+static void add_ready_command(const json_t *body, json_t *recipe)
+{
+    const char *command = json_string_value(json_object_get(body, "readyCmd"));
+    add_command(body, "readyCmd", recipe, "ready_command");
+    for (size_t i = 0; command && i < ARRAY_SIZE(helpers); i++)
+        if (str_starts_with(command, helpers[i].begin)) {
+            autofree char *whole = xasprintf("%s%s", helpers[i].function, command);
+            json_object_set_new(recipe, "ready_command", json_string(whole));
+        }
 }
 
 int e2b_build_recipe(const json_t *body, json_t **recipe, struct error **err)
@@ -158,9 +204,10 @@ int e2b_build_recipe(const json_t *body, json_t **recipe, struct error **err)
             return -1;
         forced = forced || json_is_true(json_object_get(step, "force"));
     }
-    *recipe = json_pack("{s:O, s:b}", "steps", steps, "no_cache", (int)forced);
+    *recipe = json_pack("{s:O, s:b, s:b}", "steps", steps, "no_cache", (int)forced,
+                        RECIPE_KEEPS_START, 1);
     add_command(body, "startCmd", *recipe, "start_command");
-    add_command(body, "readyCmd", *recipe, "ready_command");
+    add_ready_command(body, *recipe);
     return 0;
 }
 
@@ -186,22 +233,25 @@ static bool is_their_base(const char *image)
     return !strncmp(image, BASE_IMAGE, length) && (!image[length] || image[length] == ':');
 }
 
-/* Only a user and a password; the others are keys of clouds, to get those. */
 static int read_login(const json_t *body, struct template_origin *origin, struct error **err)
 {
     const json_t *login = json_object_get(body, "fromImageRegistry");
+    const char *type = json_string_value(json_object_get(login, "type"));
+    bool is_google = str_equal(type, "gcp");
     if (!login)
         return 0;
-    if (!str_equal(json_string_value(json_object_get(login, "type")), "registry"))
-        return error_set_field(
-            err, ERR_NOT_SERVED, "fromImageRegistry",
-            "This deployment supports registries with username and password (type registry) only.");
-    origin->image.user = json_string_value(json_object_get(login, "username"));
-    origin->image.password = json_string_value(json_object_get(login, "password"));
+    if (!is_google && !str_equal(type, "registry"))
+        return error_set_field(err, ERR_NOT_SERVED, "fromImageRegistry",
+                               "This deployment supports logins of type registry and gcp only.");
+    origin->image.user =
+        is_google ? GOOGLE_USER : json_string_value(json_object_get(login, "username"));
+    origin->image.password =
+        json_string_value(json_object_get(login, is_google ? "serviceAccountJson" : "password"));
     return origin->image.user && origin->image.password
                ? 0
                : error_set_field(err, ERR_INVALID_REQUEST, "fromImageRegistry",
-                                 "A registry needs username and password.");
+                                 "A login of this type needs %s.",
+                                 is_google ? "serviceAccountJson" : "username and password");
 }
 
 int e2b_build_origin(struct api *api, const json_t *body, char **base,

@@ -59,7 +59,7 @@ static int read_name(const struct api *api, const json_t *body, struct name *nam
     if (template_name_parse(alone, name->team, name->slug) < 0)
         return refuse_name(err);
     if (*name->team && !str_equal(name->team, team->slug))
-        return error_set_field(err, ERR_TEAM_FORBIDDEN, "name",
+        return error_set_field(err, ERR_INVALID_REQUEST, "name",
                                "A key can build templates of its own team, %s, only.", team->slug);
     return e2b_read_tags(name->tags, given[length] ? "name" : "tags", err);
 }
@@ -337,8 +337,11 @@ int e2b_builds_start(void *context, struct http_request *request, struct http_re
         return -1;
     struct starting starting = {.version_id = version.id};
     int result = order_build(api, request->json, &version, &starting.order, &recipe, err);
-    if (result == 0)
+    if (result == 0) {
         result = db_transaction(api->worker.db, start_body, &starting, err);
+        if (result < 0 && (*err)->code == ERR_NOT_FOUND) /* the build has its steps already */
+            error_recode(err, ERR_INVALID_REQUEST);
+    }
     template_order_deinit(&starting.order);
     if (result < 0)
         return -1;

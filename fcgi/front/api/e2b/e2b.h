@@ -27,11 +27,11 @@ void e2b_serve(void *context, struct http_request *request, struct http_response
 extern const struct schema_member e2b_create_schema[];
 extern const struct schema_member e2b_network_schema[];
 
-/* Make the body of POST /v1/sandboxes from the body of a create; a new reference. timeout_s: the
- * default of the path. password: returns that of the egress proxy, not stored yet; it borrows from
+/* Make the body of POST /v1/sandboxes from the body of a create, with this time-out; a new
+ * reference. password: returns that of the egress proxy, not stored yet; it borrows from
  * body. Errors: ERR_INVALID_REQUEST, and ERR_NOT_SERVED for features that this deployment does not
  * have. */
-int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s,
+int e2b_create_body(struct api *api, const json_t *body, uint64_t timeout_s,
                     struct proxy_password *password, json_t **out, struct error **err);
 
 /* Make the body of PUT /v1/sandboxes/:id/network; a new reference. The rest as above. */

@@ -22,6 +22,7 @@ static const struct {
     {"memory_not_kept", 503},        {"stopped_quota_exceeded", 429},
     {"volume_quota_exceeded", 400},  {"checkpoint_quota_exceeded", 429},
     {"build_quota_exceeded", 429},   {"precondition_failed", 409},
+    {"template_in_use", 400},
 };
 
 /* Return E2B's code for an error, or the code of /v1. */

@@ -377,20 +377,18 @@ static int check_secure(const json_t *body, const json_t *network, struct error 
                            "allowPublicTraffic can be false only with secure.");
 }
 
-int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s,
+int e2b_create_body(struct api *api, const json_t *body, uint64_t timeout_s,
                     struct proxy_password *password, json_t **out, struct error **err)
 {
     static const char *const missing[] = {"iam", NULL};
     const json_t *network = json_object_get(body, "network");
-    const json_t *timeout = json_object_get(body, "timeout");
     json_auto_t *made = json_pack("{s:b}", "expose_all_ports", 1);
     if (refuse_given(body, missing, err) < 0 || check_secure(body, network, err) < 0 ||
         add_policy(network, made, password, err) < 0 || add_volumes(body, made, err) < 0 ||
         add_lifecycle(body, made, err) < 0 ||
         add_template(api, json_string_value(json_object_get(body, "templateID")), made, err) < 0)
         return -1;
-    json_object_set_new(made, "timeout",
-                        json_integer(timeout ? json_integer_value(timeout) : timeout_s));
+    json_object_set_new(made, "timeout", json_integer((json_int_t)timeout_s));
     add_member(body, "metadata", made, "metadata");
     add_member(body, "envVars", made, "envs");
     add_flag(body, "allow_internet_access", made, "allow_internet_access");

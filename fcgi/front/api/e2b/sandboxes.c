@@ -19,14 +19,45 @@
 #define TIMEOUT_OLD_S 15
 #define TIMEOUT_S     300
 
-static int create(struct api *api, const struct http_request *request, unsigned timeout_s,
+static int read_plan(struct api *api, const char *team_id, struct plan *plan, struct error **err)
+{
+    const struct team *team = principal_team_of_id(&api->principal, team_id);
+    return plan_get(api->worker.db, team->plan, plan, err);
+}
+
+/* Shorten a time-out to the longest one of the team's plan. E2B's service does so with its defaults
+ * and with a new deadline; in a create or a connect, a longer time-out is an error. */
+static int shorten(struct api *api, const char *team_id, uint64_t *timeout_s, struct error **err)
+{
+    struct plan plan;
+    if (read_plan(api, team_id, &plan, err) < 0)
+        return -1;
+    if (*timeout_s > plan.max_timeout_s)
+        *timeout_s = plan.max_timeout_s;
+    return 0;
+}
+
+/* Read the time-out of a body, or the default of the path. */
+static int read_timeout(struct api *api, const json_t *body, unsigned default_s,
+                        const char *team_id, uint64_t *timeout_s, struct error **err)
+{
+    *timeout_s = (uint64_t)json_integer_value(json_object_get(body, "timeout"));
+    if (*timeout_s)
+        return 0;
+    *timeout_s = default_s;
+    return shorten(api, team_id, timeout_s, err);
+}
+
+static int create(struct api *api, const struct http_request *request, unsigned default_s,
                   struct http_response *response, struct error **err)
 {
     json_auto_t *body = NULL;
     json_t *json;
     sandbox_auto sandbox = {0};
     proxy_password_auto password = {.value = NULL};
-    if (e2b_create_body(api, request->json, timeout_s, &password, &body, err) < 0 ||
+    uint64_t timeout_s;
+    if (read_timeout(api, request->json, default_s, api->access.team->id, &timeout_s, err) < 0 ||
+        e2b_create_body(api, request->json, timeout_s, &password, &body, err) < 0 ||
         schema_validate(sandbox_create_schema, body, err) < 0 ||
         sandboxes_create_from(api, body, &password, &sandbox, err) < 0)
         return -1;
@@ -128,6 +159,15 @@ static bool is_without_memory(const struct http_request *request)
     return json_is_false(json_object_get(request->json, "memory"));
 }
 
+/* E2B's clients take 409 for a sandbox that is paused already. Other refusals leave the sandbox
+ * running, and get 503. */
+static int refuse_pause(struct error **err)
+{
+    bool is_paused = (*err)->code == ERR_SANDBOX_NOT_RUNNING;
+    return !is_paused && e2b_status_of(*err) == 409 ? error_recode(err, ERR_RUNTIME_UNAVAILABLE)
+                                                    : -1;
+}
+
 int e2b_sandboxes_pause(void *context, struct http_request *request, struct http_response *response,
                         struct error **err)
 {
@@ -137,7 +177,7 @@ int e2b_sandboxes_pause(void *context, struct http_request *request, struct http
         return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused already.");
     if (sandbox_pause(&api->worker, api->access.sandbox.id, !is_without_memory(request), &paused,
                       err) < 0)
-        return -1;
+        return refuse_pause(err);
     return done(response);
 }
 
@@ -146,16 +186,15 @@ static int connect_sandbox(struct api *api, const struct http_request *request, 
 {
     const struct sandbox *found = &api->access.sandbox;
     bool was_running = sandbox_state_runs(found->state);
-    json_int_t timeout_s = json_integer_value(json_object_get(request->json, "timeout"));
     sandbox_auto sandbox = {0};
     json_t *json;
-    const struct sandbox_resume how = {
-        .timeout_s = timeout_s ? (uint64_t)timeout_s : default_s,
+    struct sandbox_resume how = {
         .extend_only = true,
         .without_memory = is_without_memory(request),
         .no_copying = api->hand_on_to != NULL,
     };
-    if (sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0 ||
+    if (read_timeout(api, request->json, default_s, found->team_id, &how.timeout_s, err) < 0 ||
+        sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0 ||
         e2b_sandbox_to_json(api, &sandbox, &json, err) < 0)
         return -1;
     return http_response_json(response, was_running ? 200 : 201, json);
@@ -199,8 +238,7 @@ static int check_fork_count(struct api *api, const json_t *body, struct error **
 {
     struct plan plan;
     json_int_t count = json_integer_value(json_object_get(body, "count"));
-    const struct team *team = principal_team_of_id(&api->principal, api->access.sandbox.team_id);
-    if (plan_get(api->worker.db, team->plan, &plan, err) < 0)
+    if (read_plan(api, api->access.sandbox.team_id, &plan, err) < 0)
         return -1;
     if (count < (json_int_t)plan.sandboxes)
         return 0;
@@ -209,16 +247,18 @@ static int check_fork_count(struct api *api, const json_t *body, struct error **
                            plan.name, plan.sandboxes);
 }
 
-static int fork_sandbox(struct api *api, const json_t *given, unsigned timeout_s,
+static int fork_sandbox(struct api *api, const json_t *given, unsigned default_s,
                         struct http_response *response, struct error **err)
 {
     json_auto_t *body = given ? json_copy((json_t *)given) : json_object();
     json_auto_t *list = json_array();
     forks_auto forks = {0};
+    uint64_t timeout_s;
     if (!sandbox_state_is_live(api->access.sandbox.state))
         return sandbox_state_require_running(api->access.sandbox.state, "", err);
-    if (!json_object_get(body, "timeout"))
-        json_object_set_new(body, "timeout", json_integer(timeout_s));
+    if (read_timeout(api, body, default_s, api->access.sandbox.team_id, &timeout_s, err) < 0)
+        return -1;
+    json_object_set_new(body, "timeout", json_integer((json_int_t)timeout_s));
     if (check_fork_count(api, body, err) < 0 || forks_make(api, body, &forks, err) < 0)
         return -1;
     for (unsigned i = 0; i < forks.count; i++) {
@@ -267,11 +307,12 @@ int e2b_sandboxes_timeout(void *context, struct http_request *request,
 {
     struct api *api = context;
     const struct sandbox *sandbox = &api->access.sandbox;
-    const struct sandbox_update update = {
+    struct sandbox_update update = {
         .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout")),
     };
     sandbox_auto updated = {0};
     if (require_deadline(sandbox, err) < 0 ||
+        shorten(api, sandbox->team_id, &update.timeout_s, err) < 0 ||
         (update.timeout_s ? sandbox_update(&api->worker, sandbox->id, &update, &updated, err)
                           : end_now(api, request, err)) < 0)
         return -1;
@@ -286,12 +327,12 @@ int e2b_sandboxes_refresh(void *context, struct http_request *request,
     struct api *api = context;
     const struct sandbox *found = &api->access.sandbox;
     json_int_t duration_s = json_integer_value(json_object_get(request->json, "duration"));
-    const struct sandbox_resume how = {
+    struct sandbox_resume how = {
         .timeout_s = duration_s > TIMEOUT_OLD_S ? (uint64_t)duration_s : TIMEOUT_OLD_S,
         .extend_only = true,
     };
     sandbox_auto sandbox = {0};
-    if (require_deadline(found, err) < 0 ||
+    if (require_deadline(found, err) < 0 || shorten(api, found->team_id, &how.timeout_s, err) < 0 ||
         sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0)
         return -1;
     return done(response);

@@ -3,6 +3,7 @@
  * of the metadata, names separated by commas, binds it. Without it, it may be sent to any host. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "api/e2b/e2b.h"
 #include "api/page_list.h"
@@ -86,22 +87,37 @@ static int answer(struct secret *secret, int status, struct http_response *respo
     return http_response_json(response, status, body);
 }
 
-/* Find a secret by the id or the name in the path. A name in the form of an id finds no secret: a
- * value for one secret must not go into another secret that has the id as its name. */
+/* Return the secret with the given id or name, or else the only one whose name differs in case,
+ * because E2B's names ignore case. Something in the form of an id finds no name: a value for one
+ * secret must not go into another secret that has the id as its name. */
+static struct secret *find_in(struct secret *secrets, unsigned count, const char *given)
+{
+    bool is_id = id_is_valid("sec_", given);
+    struct secret *similar = NULL;
+    unsigned similar_count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (str_equal(is_id ? secrets[i].id : secrets[i].name, given))
+            return &secrets[i];
+        if (!is_id && !strcasecmp(secrets[i].name, given)) {
+            similar = &secrets[i];
+            similar_count++;
+        }
+    }
+    return similar_count == 1 ? similar : NULL;
+}
+
+/* Find a secret by the id or the name in the path. */
 static int find(struct api *api, const struct http_request *request, struct secret *secret,
                 struct error **err)
 {
     struct secret *secrets;
     unsigned count;
-    bool found = false, is_id = id_is_valid("sec_", request->captures[0]);
     if (secret_list(api->worker.db, api->access.team->id, &secrets, &count, err) < 0)
         return -1;
-    for (unsigned i = 0; i < count && !found; i++) {
-        found = str_equal(is_id ? secrets[i].id : secrets[i].name, request->captures[0]);
-        if (found) {
-            *secret = secrets[i];
-            secrets[i] = (struct secret){0};
-        }
+    struct secret *found = find_in(secrets, count, request->captures[0]);
+    if (found) {
+        *secret = *found;
+        *found = (struct secret){0};
     }
     secrets_free(secrets, count);
     return found ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such secret.");

@@ -71,7 +71,7 @@ static int find_team(const struct api *api, const char *name, const struct team 
         if (str_equal((*team)->id, name) || str_equal((*team)->slug, name))
             return 0;
     }
-    return error_set(err, ERR_NOT_FOUND, "There is no such team.");
+    return error_set(err, ERR_TEAM_FORBIDDEN, "This API key has no team with this name or id.");
 }
 
 static int read_times(const struct http_request *request, struct span *span, struct error **err)

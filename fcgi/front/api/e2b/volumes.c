@@ -60,10 +60,11 @@ int e2b_volumes_create(void *context, struct http_request *request, struct http_
     autofree char *name = xstrdup(json_string_value(given));
     e2b_lower(name);
     json_string_set(given, name);
-    return volume_check_name(given, "/name", err) < 0 ||
-                   volumes_create(context, request, response, err) < 0
-               ? -1
-               : answer_volume(context, 201, response, err);
+    if (volume_check_name(given, "/name", err) < 0)
+        return -1;
+    if (volumes_create(context, request, response, err) < 0)
+        return (*err)->code == ERR_NAME_TAKEN ? error_recode(err, ERR_INVALID_REQUEST) : -1;
+    return answer_volume(context, 201, response, err);
 }
 
 int e2b_volumes_show(void *context, struct http_request *request, struct http_response *response,

@@ -36,10 +36,13 @@ int files_user(struct request *request, struct user *user, struct rpc_error *err
 static int open_file(const char *path, struct stat *status, int *fd, struct rpc_error *error)
 {
     autoclose int opened = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    /* The sentences of E2B's agent: programs compare them. */
+    if (opened < 0 && rpc_errno_of_reading(errno) == ENOENT)
+        return rpc_error_set(error, RPC_NOT_FOUND, "path '%s' does not exist", path);
     if (opened < 0 || fstat(opened, status) < 0)
-        return rpc_error_set_errno(error, rpc_errno_of_reading(errno), "cannot open '%s'", path);
+        return rpc_error_set_errno(error, errno, "cannot open '%s'", path);
     if (S_ISDIR(status->st_mode))
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is a directory", path);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "path '%s' is a directory", path);
     if (!S_ISREG(status->st_mode))
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a regular file", path);
     *fd = steal_fd(&opened);

@@ -42,14 +42,18 @@ static const char *fs_permissions(mode_t mode, char out[FS_PERMISSIONS_SIZE])
     return out;
 }
 
-/* The type of the entry for a reader: a link has the type of its target. NULL: neither a file nor a
- * directory. */
-static const char *type_of(const char *path, const struct stat *status)
+/* Return the type and the mode for a reader: a link has those of its target. 0: a broken link. */
+static mode_t mode_of(const char *path, const struct stat *status)
 {
     struct stat target;
-    mode_t mode = status->st_mode;
-    if (S_ISLNK(mode))
-        mode = stat(path, &target) == 0 ? target.st_mode : 0;
+    if (!S_ISLNK(status->st_mode))
+        return status->st_mode;
+    return stat(path, &target) == 0 ? target.st_mode : 0;
+}
+
+/* Return NULL if it is neither a file nor a directory. */
+static const char *type_of(mode_t mode)
+{
     return S_ISREG(mode) ? "FILE_TYPE_FILE" : S_ISDIR(mode) ? "FILE_TYPE_DIRECTORY" : NULL;
 }
 
@@ -88,12 +92,13 @@ json_t *fs_entry(const char *path, const struct stat *status)
     snprintf(size, sizeof size, "%jd", (intmax_t)size_of(status));
     json_t *entry = json_object();
     json_object_set_new(entry, "name", proto_text(paths_base(path)));
-    const char *type = type_of(path, status);
+    mode_t mode = mode_of(path, status);
+    const char *type = type_of(mode);
     if (type)
         json_object_set_new(entry, "type", json_string(type));
     json_object_set_new(entry, "path", proto_text(path));
     json_object_set_new(entry, "size", json_string(size));
-    json_object_set_new(entry, "mode", json_integer(status->st_mode & 0777));
+    json_object_set_new(entry, "mode", json_integer(mode & 0777));
     json_object_set_new(entry, "permissions",
                         json_string(fs_permissions(status->st_mode, permissions)));
     json_object_set_new(entry, "owner", proto_text(users_name_of_uid(status->st_uid)));

@@ -154,6 +154,9 @@ def add_files():
     for path in ("/etc/hosts", "/etc/hostname"):
         if not os.path.isfile(path):
             write(path, "")
+    # A later step may install sudo.
+    if not os.path.lexists("/etc/sudoers.d"):
+        os.mkdir("/etc/sudoers.d", 0o750)
     if os.path.isdir("/etc/sudoers.d"):
         write("/etc/sudoers.d/sandlot-user", f"Defaults !fqdn\n#{USER_ID} ALL=(ALL:ALL) NOPASSWD: ALL\n", 0o440)
     keep_path()
