@@ -709,6 +709,7 @@ def verbs(cli):
 
 def test_every_verb_has_help_and_is_in_the_manual(cli):
     manual = cli.say("__manual")
+    assert "\n\nServices:\n  service list" in cli.say("help") and "\n\nWebhooks:\n  webhook create" in cli.say("help")
     for verb in verbs(cli):
         name = " ".join(word for word in verb.split() if word.islower())
         assert f".It Cm {name}" in manual, name
