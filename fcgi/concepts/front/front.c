@@ -97,14 +97,15 @@ int front_ring_check(struct db *db, const struct keyring *ring, struct error **e
         return 0;
     }
     if (found.other)
-        return error_set(err, ERR_CONFIG,
-                         "key %u of this machine's key ring differs from the deployment's. Copy "
-                         "the key ring of another front to this machine. If the deployment's key "
-                         "is lost, run `sandlotctl keyring forget %u`",
-                         found.other, found.other);
+        return error_set(
+            err, ERR_CONFIG,
+            "key %u of this machine's key ring differs from the deployment's. Copy "
+            "the key ring of another front node to this machine. If the deployment's key "
+            "is lost, run `sandlotctl keyring forget %u`",
+            found.other, found.other);
     if (found.lacks)
         log_warning("this machine's key ring lacks a key that the deployment uses; copy the key "
-                    "ring of another front",
+                    "ring of another front node",
                     LOG_INT("key", found.lacks));
     return 0;
 }
