@@ -80,6 +80,8 @@ def test_login_keeps_the_key_for_its_owner_alone(cli, stack, module_account, tmp
     assert cli("list", "--deployment", "elsewhere", environment=environment).returncode == 2
     assert cli("logout", "here", environment=environment).returncode == 0
     assert cli("list", environment=environment).returncode == 4
+    again = cli("logout", environment=environment)
+    assert again.returncode == 3 and b"you have not logged in" in again.stderr, again
 
 
 def confirm(person, said, approve):
