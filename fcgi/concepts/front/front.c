@@ -153,10 +153,11 @@ int front_ring_in_use(struct db *db, const struct keyring *ring, struct error **
         json_int_t newest = json_integer_value(json_object_get(all[i].settings, NEWEST_KEY));
         json_decref(all[i].settings);
         if (result == 0 && newest != keyring_newest(ring))
-            result = error_set(err, ERR_INVALID_REQUEST,
-                               "The front %s has not reported that it uses key %u: copy the key "
-                               "ring to it, restart its programs, and try again after a minute.",
-                               all[i].name, keyring_newest(ring));
+            result =
+                error_set(err, ERR_INVALID_REQUEST,
+                          "The front node %s has not reported that it uses key %u: copy the key "
+                          "ring to it, restart its programs, and try again after a minute.",
+                          all[i].name, keyring_newest(ring));
     }
     return result;
 }
