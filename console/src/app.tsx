@@ -228,7 +228,7 @@ function Frame(props: { path: string; children: ComponentChildren }) {
       <main id="page" tabIndex={-1}>
         {team.role === 'viewer' && (
           <p class="note" role="note">
-            You are a viewer of {team.slug || 'no team'}: you can look at everything and change nothing.
+            You are a viewer of {team.slug || 'no team'}: you see lists, settings and logs, but change nothing and enter no sandbox.
           </p>
         )}
         {props.children}

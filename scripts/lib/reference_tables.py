@@ -22,12 +22,6 @@ SETTING = re.compile(
 CHECKED = {"any": "text", "url": "address", "origin": "https address", "host": "host name, with or without a port", "host_name": "host name",
            "host_names": "host names", "mirrors": "pairs of registries", "templates": "pairs of an image and a template", "slug": "name"}
 
-# The headings of the users' commands, by the first command of each group.
-CLI_SUBJECTS = {"login": "Login", "create": "Sandboxes", "service list": "Services", "port list": "Ports",
-                "checkpoint create": "Checkpoints", "network show": "Network", "volume create": "Volumes",
-                "template list": "Templates", "key create": "Keys", "member list": "Members and invitations",
-                "secret set": "Secrets", "webhook create": "Webhooks", "events": "Events and usage", "help": "Help"}
-
 
 def read(path):
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
@@ -105,12 +99,13 @@ def settings():
 
 
 def cli_commands():
-    """Every command of `sandlot`: from fcgi/tools/cli/verbs.c, where a blank line separates subjects."""
+    """Every command of `sandlot`: from fcgi/tools/cli/verbs.c, where a blank line separates subjects, with help.c's titles."""
     text, made = re.sub(r'"\s*\n\s*"', "", read("fcgi/tools/cli/verbs.c")), ""
+    titles = dict(re.findall(r'^ {8}\{"([a-z -]+)", "([^"]+)"\},$', read("fcgi/tools/cli/help.c"), re.MULTILINE))
     for part in text[text.index("cli_verbs[]"):].split("\n\n"):
         found = re.findall(r'\{"([a-z][a-z -]*)",\s*"([^"]*)",\s*"([^"]+)",', part)
         if found:
-            made += f"\n### {CLI_SUBJECTS[found[0][0]]}\n" + table(["command", "effect"], [
+            made += f"\n### {titles[found[0][0]]}\n" + table(["command", "effect"], [
                 ["`" + f"sandlot {name} {operands}".strip().replace("|", "\\|") + "`", effect.replace("|", "\\|")]
                 for name, operands, effect in found]).rstrip("\n") + "\n"
     return made + "\n"

@@ -40,7 +40,7 @@ final class Type
     {
         $class = match (true) {
             $this->class === null => '',
-            $this->isEnum => ", {$this->class}::class",
+            $this->isEnum => ", {$this->class}::Unknown",
             default => ", {$this->class}::read(...)",
         };
         return "\$fields->{$this->reader}" . ($mayBeNull ? 'OrNull' : '') . "('{$name}'{$class})";

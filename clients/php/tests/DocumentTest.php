@@ -86,7 +86,7 @@ final class DocumentTest extends TestCase
     public function testAnAnswerMayHaveMoreThanIsKnown(): void
     {
         $fields = new Fields(['state' => 'melting', 'colour' => 'red'], 'ShowSandbox');
-        $this->assertSame(SandboxState::Unknown, $fields->enum('state', SandboxState::class));
+        $this->assertSame(SandboxState::Unknown, $fields->enum('state', SandboxState::Unknown));
     }
 
     public function testAnAnswerThatIsWrongSaysWhere(): void
@@ -99,6 +99,31 @@ final class DocumentTest extends TestCase
                 $this->fail("{$name} was taken");
             } catch (UnexpectedAnswerException $failure) {
                 $this->assertStringContainsString("CreateSession.{$name}", $failure->getMessage());
+            }
+        }
+    }
+
+    public function testListsAndMapsHaveTheTypesOfTheirValues(): void
+    {
+        $fields = new Fields(['list' => ['a', 'b'], 'map' => ['7' => 'x'], 'mixed' => ['a', 7], 'rows' => [[], 'x']], 'it');
+        $this->assertSame(['a', 'b'], $fields->strings('list'));
+        $this->assertSame(['7' => 'x'], $fields->map('map'));
+        $this->assertNull($fields->mapOrNull('none'));
+        $this->assertNull($fields->stringsOrNull('none'));
+        $wrong = [
+            'it.mixed' => [fn () => $fields->strings('mixed'), fn () => $fields->ints('mixed'), fn () => $fields->map('mixed')],
+            'it.map' => [fn () => $fields->strings('map')],
+            'it.list' => [fn () => $fields->ints('list')],
+            'it.rows.1' => [fn () => $fields->objects('rows', static fn (Fields $row): Fields => $row)],
+        ];
+        foreach ($wrong as $place => $reads) {
+            foreach ($reads as $read) {
+                try {
+                    $read();
+                    $this->fail("{$place} was taken");
+                } catch (UnexpectedAnswerException $failure) {
+                    $this->assertStringContainsString("{$place} is no", $failure->getMessage());
+                }
             }
         }
     }

@@ -32,7 +32,7 @@ function Password() {
             setOld('')
             setNext('')
             setAgain('')
-            say('The password is changed, and your other sessions have ended. Passkeys and keys stay valid.')
+            say('The password is changed, and your other sign-ins have ended. Passkeys and keys stay valid.')
           })
         }}
       >
@@ -178,18 +178,18 @@ function SecondFactor() {
 function Sessions() {
   const polled = usePoll(async signal => (await api.get('/v1/logins', { signal })).items, 20_000, [])
   const end = (login: Login): void =>
-    ask('End this session?', 'That browser must sign in again.', 'End', async () => {
+    ask('End this sign-in?', 'That browser must sign in again.', 'End', async () => {
       await api.delete('/v1/logins/{id}', { path: { id: login.id } })
       polled.refresh()
     })
   return (
-    <section class="card" aria-label="Sessions">
+    <section class="card" aria-label="Sign-ins">
       <h2>Where you are signed in</h2>
       <Problem error={polled.error} />
       {polled.loading && <Loading />}
       {polled.data && (
         <Table
-          label="Sessions"
+          label="Sign-ins"
           dense
           head={['Browser', 'Address', 'Last seen', 'Ends', ACTIONS]}
         >
@@ -204,7 +204,7 @@ function Sessions() {
               <TimeCell at={login.expires_at} />
               <td class="row-actions">
                 {!login.current && (
-                  <Button small label={`End the session of ${browserOf(login.user_agent)} at ${login.address}`} onClick={() => end(login)}>
+                  <Button small label={`End the sign-in of ${browserOf(login.user_agent)} at ${login.address}`} onClick={() => end(login)}>
                     End
                   </Button>
                 )}

@@ -257,7 +257,7 @@ export function Join() {
         <>
           <p>
             {link.made_by} invites you into the team <strong>{link.team}</strong> as a <strong>{link.role}</strong>:{' '}
-            {link.role === 'viewer' ? 'you can see everything, but cannot change it' : 'you can create and change sandboxes and other objects'}
+            {link.role === 'viewer' ? 'you see lists, settings, logs and files of volumes, but cannot change them' : 'you can create and change sandboxes and other objects'}
             . The link expires <Time at={link.expires_at} />.
           </p>
           {user ? <Answer link={link} token={token} name={user.user.name} /> : <Enter link={link} token={token} />}

@@ -43,8 +43,8 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
         label="Permissions"
         value={scope}
         choices={[
-          { value: 'write', text: 'Read and write' },
-          { value: 'read', text: 'Only read' },
+          { value: 'write', text: 'Read and write (scope write)' },
+          { value: 'read', text: 'Only read (scope read)' },
         ]}
         onChange={value => setScope(value as 'read' | 'write')}
       />

@@ -43,7 +43,7 @@ function setHost(host: Host, state: Host['state'], refresh: () => void): void {
   ask(
     drain ? `Drain ${host.name}?` : `Activate ${host.name}?`,
     drain
-      ? 'It gets no new sandboxes from now on. Its sandboxes stay until they are deleted.'
+      ? 'It gets no new sandboxes from now on. Its sandboxes stay until they are deleted; “sandlotctl host drain” moves them.'
       : 'It gets new sandboxes again.',
     drain ? 'Drain' : 'Activate',
     async () => {
@@ -261,7 +261,7 @@ function DoctorCount() {
   const { data } = usePoll(signal => api.get('/v1/operator/doctor', { signal }), 60_000, [])
   if (!data) return null
   const wrong = data.report?.wrong ?? 0
-  const words = data.report ? (wrong === 0 ? 'No fault found' : plural(wrong, 'finding')) : 'Not checked yet'
+  const words = data.report ? (wrong === 0 ? 'No fault found' : plural(wrong, 'fault')) : 'Not checked yet'
   return (
     <p class="doctor-count">
       <a href="/operator/doctor">Doctor</a>{' '}
@@ -271,7 +271,7 @@ function DoctorCount() {
 }
 
 const FINDINGS: Record<string, [string, string]> = {
-  ok: ['ready', 'well'],
+  ok: ['ready', 'ok'],
   note: ['stopped', 'note'],
   WRONG: ['failed', 'wrong'],
 }
@@ -296,8 +296,8 @@ function Doctor() {
     <>
       <Problem error={polled.error} />
       <p class="before-table">
-        {report.wrong === 0 ? 'No fault found' : `${plural(report.wrong, 'thing was', 'things were')} wrong`} when{' '}
-        <code>sandlotctl</code> looked, <Time at={madeAt} />.
+        {report.wrong === 0 ? 'No fault' : plural(report.wrong, 'fault')} found by the last <code>sandlotctl doctor</code> or{' '}
+        <code>check</code>, <Time at={madeAt} />.
       </p>
       <Table label="Findings" head={['Check', 'Result', 'Finding']}>
         {findings.map((finding, index) => (

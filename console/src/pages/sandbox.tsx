@@ -86,7 +86,7 @@ function RenameDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (s
         value={name}
         onInput={setName}
         maxLength={63}
-        hint="Unique in the team. Commands and SSH accept it as id. Empty: no name."
+        hint="Unique in the team. Commands and SSH accept it in place of the id. Empty: no name."
       />
     </FormDialog>
   )

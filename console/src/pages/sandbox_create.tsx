@@ -290,7 +290,7 @@ export function SandboxCreate() {
             placeholder="None"
             maxLength={63}
             value={form.name}
-            hint="Unique in the team. Commands and SSH accept it as id."
+            hint="Unique in the team. Commands and SSH accept it in place of the id."
             error={errorOf('name')}
             onInput={name => set({ name })}
           />
@@ -307,8 +307,8 @@ export function SandboxCreate() {
               label="Version"
               value={form.version}
               onInput={version => set({ version })}
-              placeholder="The newest"
-              hint="The number or id of a version; empty: the newest."
+              placeholder="Default"
+              hint="A number, an id or a tag. Empty: the tag “default”, or the newest version if the template has no such tag."
               mono
             />
           )}
@@ -338,7 +338,7 @@ export function SandboxCreate() {
             />
           </div>
           <TextField
-            label="Pause it after idle seconds"
+            label="Pause after this idle time, seconds"
             name="idle_timeout"
             type="number"
             min={30}

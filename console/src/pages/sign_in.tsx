@@ -62,7 +62,7 @@ export function SignIn(props: { ended: boolean; left: boolean }) {
     <main class="alone">
       <img src="/icon.svg" alt="" width="40" height="40" />
       <h1>Sign in to sandlot</h1>
-      {props.ended && <Note>Your session has ended. Sign in again to continue.</Note>}
+      {props.ended && <Note>Your sign-in has ended. Sign in again to continue.</Note>}
       <Problem error={waysError ?? error ?? failed} />
       {wait && <Note>{wait}</Note>}
       {(!ways || ways.password) && (

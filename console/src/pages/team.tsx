@@ -17,7 +17,7 @@ type TeamKey = Schemas['TeamKey']
 const ROLES: Choice[] = [
   { value: 'owner', text: 'Owner: also manages the members' },
   { value: 'member', text: 'Member: creates and changes sandboxes and other objects' },
-  { value: 'viewer', text: 'Viewer: sees everything, and changes nothing' },
+  { value: 'viewer', text: 'Viewer: sees lists, settings, logs and files of volumes, and changes nothing' },
 ]
 
 function InviteDialog(props: { team: string; onClose: () => void; onDone: () => void }) {

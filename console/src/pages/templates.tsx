@@ -266,6 +266,18 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
       say(messageOf(error), true)
     }
   }
+  /** Lets the template's name mean this version, or again the newest. */
+  const setDefault = async (one: Version, on: boolean): Promise<void> => {
+    const tag = { slug, tag: 'default' }
+    try {
+      if (on) await api.put('/v1/templates/{slug}/tags/{tag}', { path: tag, body: { team: team.slug, version: one.version } })
+      else await api.delete('/v1/templates/{slug}/tags/{tag}', { path: tag, query })
+      say(`New sandboxes from ${slug} start from ${on ? `version ${one.version}` : 'its newest version'}.`)
+      polled.refresh()
+    } catch (error) {
+      say(messageOf(error), true)
+    }
+  }
   const removeVersion = (one: Version): void =>
     ask(`Delete version ${one.version}?`, 'You can no longer start new sandboxes from it.', 'Delete', async () => {
       await api.delete('/v1/templates/{slug}/versions/{version}', {
@@ -296,14 +308,15 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
       <Problem error={template.error ?? polled.error} />
       {polled.loading && <Loading />}
       {versions.length > 0 && (
-        <Table label="Versions" head={['Version', 'State', 'Id', 'Size', 'Created', ACTIONS]}>
+        <Table label="Versions" head={['Version', 'State and tags', 'Id', 'Size', 'Created', ACTIONS]}>
           {versions.map(one => (
             <tr key={one.id}>
               <th scope="row" class="number">
                 {one.version}
               </th>
               <td>
-                <State value={one.state} {...(one.state === 'ready' ? { word: 'ready' } : {})} />
+                <State value={one.state} {...(one.state === 'ready' ? { word: 'ready' } : {})} />{' '}
+                <span class="muted">{one.tags.join(', ')}</span>
               </td>
               <td>
                 <Id value={one.id} />
@@ -319,6 +332,16 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
                 {mayWrite && one.state === 'failed' && (
                   <Button small label={`Build version ${one.version} again`} onClick={() => retry(one)}>
                     Build again
+                  </Button>
+                )}
+                {mayWrite && one.tags.includes('default') && (
+                  <Button small label={`Use the newest version of ${slug}`} onClick={() => void setDefault(one, false)}>
+                    Use the newest
+                  </Button>
+                )}
+                {mayWrite && one.state === 'ready' && !one.tags.includes('default') && (
+                  <Button small label={`Make version ${one.version} the default`} onClick={() => void setDefault(one, true)}>
+                    Make default
                   </Button>
                 )}
                 {mayWrite && (

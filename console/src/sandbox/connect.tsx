@@ -36,6 +36,7 @@ const WAYS: Record<string, { name: string; hint: string; text: (sandbox: Sandbox
     hint: 'With the library e2b, and E2B_API_KEY (a key in the form for E2B) in the environment.',
     text: sandbox =>
       [
+        ...e2bAddress(sandbox, '#'),
         'from e2b import Sandbox',
         '',
         `sandbox = Sandbox.connect(${quoted(sandbox.id)}, domain=${quoted(domainOf(sandbox))})`,
@@ -47,6 +48,7 @@ const WAYS: Record<string, { name: string; hint: string; text: (sandbox: Sandbox
     hint: 'With the library e2b, and E2B_API_KEY (a key in the form for E2B) in the environment.',
     text: sandbox =>
       [
+        ...e2bAddress(sandbox, '//'),
         "import { Sandbox } from 'e2b'",
         '',
         `const sandbox = await Sandbox.connect(${quoted(sandbox.id)}, { domain: ${quoted(domainOf(sandbox))} })`,
@@ -68,6 +70,10 @@ const WAYS: Record<string, { name: string; hint: string; text: (sandbox: Sandbox
 
 /** The name that all sandboxes are below, with its port. */
 const domainOf = (sandbox: Sandbox): string => new URL(sandbox.data_plane_url).host.replace(/^[^.]+\./, '')
+
+/** E2B's libraries call the API at "api." and the domain, unless a variable names another address. */
+const e2bAddress = (sandbox: Sandbox, comment: string): string[] =>
+  apiOrigin() === `https://api.${domainOf(sandbox)}` ? [] : [`${comment} Set E2B_API_URL=${apiOrigin()} in the environment.`]
 
 export function Connect(props: { sandbox: Sandbox }) {
   const [way, setWay] = useState('cli')

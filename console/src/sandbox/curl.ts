@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import { me } from '../lib/session'
 
 /** A word of a shell's line, whatever is in it. */
 export function quoted(text: string): string {
   return `'${text.replace(/'/g, `'\\''`)}'`
 }
 
-/** The host that programs call: the console's own name with "api" in place of its first part. */
+/** The address that programs call; it may have nothing in common with the console's own. */
 export function apiOrigin(): string {
-  return location.origin.replace(/^(https?:\/\/)console\./, '$1api.')
+  return (me.value?.base_url ?? location.origin).replace(/\/$/, '')
 }
 
 export function curlOf(method: string, path: string, body: object): string {

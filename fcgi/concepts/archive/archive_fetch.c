@@ -39,7 +39,7 @@ int archive_fetch(const struct archive *archive, const struct archive_target *ta
     objects_close(objects);
     if (result == 0)
         result = archive_row_fetched(worker->db, archive->id, err);
-    COUNT(COUNT_ARCHIVED, result < 0 ? "not fetched" : "fetched");
+    COUNT(COUNT_ARCHIVED, result < 0 ? "not_fetched" : "fetched");
     if (result == 0)
         log_info("copied an object from the archive to a host",
                  LOG_STR(archive_kind_names[archive->kind], archive->object_id),

@@ -97,14 +97,15 @@ int front_ring_check(struct db *db, const struct keyring *ring, struct error **e
         return 0;
     }
     if (found.other)
-        return error_set(err, ERR_CONFIG,
-                         "key %u of this machine's key ring differs from the deployment's. Copy "
-                         "the key ring of another front to this machine. If the deployment's key "
-                         "is lost, run `sandlotctl keyring forget %u`",
-                         found.other, found.other);
+        return error_set(
+            err, ERR_CONFIG,
+            "key %u of this machine's key ring differs from the deployment's. Copy "
+            "the key ring of another front node to this machine. If the deployment's key "
+            "is lost, run `sandlotctl keyring forget %u`",
+            found.other, found.other);
     if (found.lacks)
         log_warning("this machine's key ring lacks a key that the deployment uses; copy the key "
-                    "ring of another front",
+                    "ring of another front node",
                     LOG_INT("key", found.lacks));
     return 0;
 }
@@ -152,10 +153,11 @@ int front_ring_in_use(struct db *db, const struct keyring *ring, struct error **
         json_int_t newest = json_integer_value(json_object_get(all[i].settings, NEWEST_KEY));
         json_decref(all[i].settings);
         if (result == 0 && newest != keyring_newest(ring))
-            result = error_set(err, ERR_INVALID_REQUEST,
-                               "The front %s has not reported that it uses key %u: copy the key "
-                               "ring to it, restart its programs, and try again after a minute.",
-                               all[i].name, keyring_newest(ring));
+            result =
+                error_set(err, ERR_INVALID_REQUEST,
+                          "The front node %s has not reported that it uses key %u: copy the key "
+                          "ring to it, restart its programs, and try again after a minute.",
+                          all[i].name, keyring_newest(ring));
     }
     return result;
 }

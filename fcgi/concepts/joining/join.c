@@ -181,16 +181,17 @@ struct taking {
 static int refuse_unknown(struct error **err)
 {
     return error_set(err, ERR_UNAUTHORIZED,
-                     "This token is unknown or was withdrawn; create another on a front with "
+                     "This token is unknown or was withdrawn; create another on a front node with "
                      "`sandlotctl host token`.");
 }
 
 static int refuse_old(const struct join *join, struct error **err)
 {
-    return error_set(err, ERR_UNAUTHORIZED,
-                     "The token of host %s has expired; create another on a front with `sandlotctl "
-                     "host token %s`.",
-                     join->name, join->name);
+    return error_set(
+        err, ERR_UNAUTHORIZED,
+        "The token of host %s has expired; create another on a front node with `sandlotctl "
+        "host token %s`.",
+        join->name, join->name);
 }
 
 static int take_first(struct db *db, struct taking *taking, const unsigned char machine[MAC_BYTES],

@@ -92,12 +92,12 @@ static int reach(struct trial *trial, struct error **err)
     if (reach_incus(trial, err) < 0)
         return error_context(err,
                              "cannot connect to Incus of the new machine at %s; check the "
-                             "firewalls between the fronts and it",
+                             "firewalls between the front nodes and it",
                              host->url);
     if (reach_relay(trial, err) < 0)
         return error_context(err,
                              "cannot connect to the relay of the new machine at %s; check nginx "
-                             "there, and the firewalls between the fronts and it",
+                             "there, and the firewalls between the front nodes and it",
                              host->relay_url);
     return reach_firewall(trial, err) < 0
                ? error_context(err, "sandlot-firewall on the new machine does not answer")

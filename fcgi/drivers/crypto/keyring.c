@@ -314,7 +314,7 @@ static int append(const char *path, struct buffer *text, const char *mark, struc
     if (waiting)
         return error_set(err, ERR_CONFIG,
                          "the key file %s already has a new key that is not in use; run "
-                         "`sandlotctl keyring use` when all fronts have it",
+                         "`sandlotctl keyring use` when all front nodes have it",
                          path);
     if (!next)
         return error_set(err, ERR_CONFIG, "the key file %s has no room for another key", path);

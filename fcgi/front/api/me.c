@@ -152,6 +152,7 @@ int me_show(void *context, struct http_request *request, struct http_response *r
     if ((is_key ? show_key(api, body, &last_used_at_ms, err) : show_login(api, body, err)) < 0)
         return -1;
     json_object_set_new(body, "operator", json_boolean(principal_is_operator(&api->principal)));
+    json_object_set_new(body, "base_url", json_string(api->settings->base_url));
     json_object_set_new(body, "ssh", ssh_to_json(api->settings));
     if (is_key)
         keep_answer(&api->principal, last_used_at_ms, body);

@@ -76,17 +76,20 @@ const struct schema_member template_version_create_schema[] = {
 static int no_checkpoint(struct error **err)
 {
     return error_set_field(err, ERR_INVALID_REQUEST, "/checkpoint_id",
-                           "The team has no checkpoint of this id.");
+                           "The team has no checkpoint of this id or name.");
 }
 
-static int find_checkpoint(struct api *api, const struct team *team, const char *id,
-                           struct checkpoint *checkpoint, struct error **err)
+/* Find the checkpoint by its id or name, and note its id: a newer version may get the name. */
+static int find_checkpoint(struct api *api, struct template_order *order,
+                           struct template_request *wanted, struct checkpoint *checkpoint,
+                           struct error **err)
 {
-    if (!id_is_valid("ckp_", id))
-        return no_checkpoint(err);
-    if (checkpoint_get(api->worker.db, id, checkpoint, err) < 0)
+    if (checkpoint_resolve(api->worker.db, api->access.team, wanted->checkpoint_id, checkpoint,
+                           err) < 0)
         return error_clear_if(err, ERR_NOT_FOUND) ? no_checkpoint(err) : -1;
-    return strcmp(checkpoint->team_id, team->id) ? no_checkpoint(err) : 0;
+    snprintf(order->checkpoint_id, ID_SIZE, "%s", checkpoint->id);
+    wanted->checkpoint_id = order->checkpoint_id;
+    return 0;
 }
 
 /* Check that the operator has allowed the image. Hosts unpack it, an image may have any content,
@@ -482,7 +485,7 @@ static int read_request(struct api *api, const json_t *body, struct template_ord
     wanted->by_steps = !wanted->checkpoint_id && !wanted->image;
     wanted->claim = wanted->by_steps ? claim_steps : api_claim;
     wanted->claim_context = wanted->by_steps ? (void *)order : api;
-    if ((wanted->checkpoint_id ? find_checkpoint(api, team, wanted->checkpoint_id, &checkpoint, err)
+    if ((wanted->checkpoint_id ? find_checkpoint(api, order, wanted, &checkpoint, err)
          : wanted->image       ? check_image(api, wanted->image, err)
          : retry               ? order_again(api, order, err)
                                : read_steps(api, body, order, err)) < 0)

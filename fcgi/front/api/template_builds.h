@@ -26,6 +26,7 @@ struct template_order {
     json_t *tags;      /* owned */
     char *network;
     struct template_version failed; /* the version that is built again; id "": none */
+    char checkpoint_id[ID_SIZE];    /* the checkpoint that the version is a copy of; "": none */
 };
 static inline void template_order_deinit(struct template_order *order)
 {

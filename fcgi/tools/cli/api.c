@@ -240,7 +240,19 @@ int api_volume_id(struct cli *cli, const char *word, char **id, struct error **e
     return only_id(found, "volume", word, id, err);
 }
 
-int api_checkpoint_id(struct cli *cli, const char *word, char **id, struct error **err)
+/* Whether a row has the same team. Rows are newest first, so it is a newer version then. */
+static bool has_team(const json_t *rows, const json_t *row)
+{
+    const char *team = json_string_value(json_object_get(row, "team"));
+    const json_t *other;
+    size_t index;
+    json_array_foreach ((json_t *)rows, index, other)
+        if (str_equal(json_string_value(json_object_get(other, "team")), team))
+            return true;
+    return false;
+}
+
+int api_checkpoint_id(struct cli *cli, const char *word, bool newest, char **id, struct error **err)
 {
     json_auto_t *rows = NULL;
     json_auto_t *found = json_array();
@@ -259,9 +271,12 @@ int api_checkpoint_id(struct cli *cli, const char *word, char **id, struct error
     autofree char *path = api_path("/v1/checkpoints?name=", "", name);
     if (api_list(cli, path, "checkpoints", &rows, err) < 0)
         return -1;
-    json_array_foreach (rows, index, row)
-        if (!version || (json_int_t)version == json_integer_value(json_object_get(row, "version")))
+    json_array_foreach (rows, index, row) {
+        json_int_t its_version = json_integer_value(json_object_get(row, "version"));
+        bool fits = version ? (json_int_t)version == its_version : !newest || !has_team(found, row);
+        if (fits)
             json_array_append(found, row);
+    }
     return only_id(found, "checkpoint", word, id, err);
 }
 

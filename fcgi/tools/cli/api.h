@@ -41,8 +41,10 @@ int api_call_sandbox(struct cli_call *call, const char *method, const char *what
 /* Find the id of a volume, likewise. */
 int api_volume_id(struct cli *cli, const char *word, char **id, struct error **err);
 
-/* Find the id of a checkpoint, likewise, or NAME:VERSION. */
-int api_checkpoint_id(struct cli *cli, const char *word, char **id, struct error **err);
+/* Find the id of a checkpoint, likewise, or NAME:VERSION. newest: NAME is its newest version;
+ * without it, a name with several versions is an error. */
+int api_checkpoint_id(struct cli *cli, const char *word, bool newest, char **id,
+                      struct error **err);
 
 /* A sandbox that runs, and how its data plane is reached. */
 struct session {

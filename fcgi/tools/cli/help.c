@@ -42,24 +42,27 @@ void help_print_verb(FILE *out, const struct cli_verb *verb)
     print_examples(out, verb);
 }
 
-/* The title above a verb; NULL: it stands below the same title as the verb before it. */
+/* The title above a verb; NULL: it stands below the same title as the verb before it. The table of
+ * doc/reference/cli.md has these titles too. */
 static const char *title_above(const char *verb)
 {
     static const struct {
         const char *first, *title;
     } groups[] = {
-        {"login", "Deployments"},
+        {"login", "Login"},
         {"create", "Sandboxes"},
+        {"service list", "Services"},
         {"port list", "Ports"},
         {"checkpoint create", "Checkpoints"},
         {"network show", "Network"},
         {"volume create", "Volumes"},
         {"template list", "Templates"},
         {"key create", "Keys"},
-        {"member list", "Teams"},
+        {"member list", "Members and invitations"},
         {"secret set", "Secrets"},
-        {"webhook create", "Events and usage"},
-        {"help", "This program"},
+        {"webhook create", "Webhooks"},
+        {"events", "Events and usage"},
+        {"help", "Help"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
         if (str_equal(verb, groups[i].first))

@@ -109,7 +109,7 @@ int input_json(json_t *body, const char *member, const char *path, json_type typ
     bool is_none = type == JSON_OBJECT && json_is_null(value);
     if (!value || (json_typeof(value) != type && !is_none)) {
         json_decref(value);
-        return error_set(err, ERR_INVALID_REQUEST, "%s is no JSON %s of %s", path,
+        return error_set(err, ERR_INVALID_REQUEST, "%s is not a JSON %s of %s", path,
                          type == JSON_ARRAY ? "array" : "object", member);
     }
     json_object_set_new(body, member, value);

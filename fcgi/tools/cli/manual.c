@@ -76,12 +76,13 @@ static const char tail[] =
     "The service cannot be reached, or has no room. Try again later.\n"
     ".El\n"
     ".Pp\n"
-    ".Cm exec\n"
+    ".Cm exec , shell\n"
     "and\n"
-    ".Cm shell\n"
+    ".Cm attach\n"
     "end with the exit code of the program. The code is 128 plus the number of a signal that ended "
-    "the program, or 125\n"
-    "if the program could not start.\n"
+    "the program.\n"
+    "In place of 1, 3, 4 and 5, these commands use 125, for example if the sandbox does not "
+    "exist.\n"
     ".Sh EXAMPLES\n"
     ".Bd -literal -offset indent\n";
 

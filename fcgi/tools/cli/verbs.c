@@ -53,7 +53,7 @@ const struct cli_verb cli_verbs[] = {
     {"hold", "SANDBOX DURATION", "For DURATION, do not pause a sandbox because it is idle",
      verb_hold, NULL, 2, 2, 0},
     {"release", "SANDBOX", "End the hold of a sandbox", verb_release, NULL, 1, 1, 0},
-    {"fork", "SANDBOX", "Copy a running sandbox once or more, with its memory, and print the ids",
+    {"fork", "SANDBOX", "Copy a sandbox once or more, with its memory, and print the ids",
      verb_fork, fork_options, 1, 1, 0},
     {"logs", "SANDBOX", "Print the output of a sandbox's processes", verb_logs, logs_options, 1, 1,
      0},

@@ -98,8 +98,11 @@ int verb_logout(struct cli_call *call, struct error **err)
     const char *usual = json_string_value(json_object_get(document, "default"));
     const char *name = cli_operand(call, 0);
     name = name ? name : call->cli->deployment ? call->cli->deployment : usual;
-    if (!name || !json_object_get(entries, name))
-        return error_set(err, ERR_NOT_FOUND, "there is no deployment '%s'", name ? name : "");
+    if (!name)
+        return error_set(err, ERR_NOT_FOUND,
+                         "you have not logged in; `sandlot deployments` lists the deployments");
+    if (!json_object_get(entries, name))
+        return error_set(err, ERR_NOT_FOUND, "there is no deployment '%s'", name);
     autofree char *gone = xstrdup(name);
     if (str_equal(usual, gone))
         json_object_del(document, "default");
@@ -143,7 +146,7 @@ int verb_whoami(struct cli_call *call, struct error **err)
 
 const struct cli_option key_create_options[] = {
     {"scope", 0, "read|write", "rights of the key; default: the rights of your key"},
-    {"team", 0, "TEAM", "a team that the key reaches; may be repeated; default: all your teams"},
+    {"team", 0, "TEAM", "a team that the key reaches; may be repeated; default: those of your key"},
     {"expires", 0, "TIME|DURATION",
      "time at which the key expires: 2027-01-31T12:00:00Z, or a span such as 90d"},
     {NULL, 0, NULL, NULL},

@@ -54,7 +54,7 @@ int verb_checkpoint_show(struct cli_call *call, struct error **err)
 {
     autofree char *id = NULL;
     json_t *checkpoint;
-    if (api_checkpoint_id(call->cli, cli_operand(call, 0), &id, err) < 0)
+    if (api_checkpoint_id(call->cli, cli_operand(call, 0), true, &id, err) < 0)
         return -1;
     autofree char *path = api_path("/v1/checkpoints/", "", id);
     if (api_call(call->cli, "GET", path, NULL, &checkpoint, err) < 0)
@@ -67,7 +67,7 @@ int verb_checkpoint_rm(struct cli_call *call, struct error **err)
 {
     for (size_t i = 0; i < call->operand_count; i++) {
         autofree char *id = NULL;
-        if (api_checkpoint_id(call->cli, call->operands[i], &id, err) < 0)
+        if (api_checkpoint_id(call->cli, call->operands[i], false, &id, err) < 0)
             return -1;
         autofree char *path = api_path("/v1/checkpoints/", "", id);
         if (api_call(call->cli, "DELETE", path, NULL, NULL, err) < 0)

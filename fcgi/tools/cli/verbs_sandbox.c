@@ -42,7 +42,8 @@ static void show_sandbox(const struct cli *cli, json_t *sandbox, const char *key
 /* --- create --- */
 
 const struct cli_option create_options[] = {
-    {"name", 'n', "NAME", "name of the sandbox, unique in the team; commands accept it as id"},
+    {"name", 'n', "NAME",
+     "name of the sandbox, unique in the team; commands accept it in place of the id"},
     {"team", 0, "TEAM", "team of the sandbox; default: your personal team"},
     {"timeout", 't', "DURATION", "time until its deadline: 300, 30m, 2h, 1d; default: 5m"},
     {"on-timeout", 0, "kill|pause", "delete or pause it at its deadline; default: kill"},

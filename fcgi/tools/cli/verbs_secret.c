@@ -15,7 +15,7 @@
 const struct cli_option secret_set_options[] = {
     {"host", 0, "HOST", "a host that may get the secret, or *. and a name; may be repeated"},
     {"keep-value", 0, NULL, "remove hosts only; to add one, give the value again"},
-    {"team", 0, "TEAM", "team of the secret"},
+    {"team", 0, "TEAM", "team of the secret; default: your personal team"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -40,7 +40,7 @@ int verb_secret_set(struct cli_call *call, struct error **err)
 }
 
 const struct cli_option secret_team_options[] = {
-    {"team", 0, "TEAM", "team of the secret"},
+    {"team", 0, "TEAM", "team of the secret; default: your personal team"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -16,7 +16,7 @@
 
 const struct cli_option ssh_key_add_options[] = {
     {"name", 'n', "NAME", "name of the key; default: its comment"},
-    {"team", 0, "TEAM", "a team that the key reaches; may be repeated; default: all your teams"},
+    {"team", 0, "TEAM", "a team that the key reaches; may be repeated; default: those of your key"},
     {"expires", 0, "TIME|DURATION",
      "time at which the key expires: 2027-01-31T12:00:00Z, or a span such as 90d"},
     {NULL, 0, NULL, NULL},

@@ -17,7 +17,7 @@
 #define FOLLOW_S 1
 
 const struct cli_option template_options[] = {
-    {"team", 0, "TEAM", "team of the template"},
+    {"team", 0, "TEAM", "team of the template; default: your personal team"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -62,7 +62,7 @@ int verb_template_show(struct cli_call *call, struct error **err)
 /* --- logs --- */
 
 const struct cli_option template_log_options[] = {
-    {"team", 0, "TEAM", "team of the template"},
+    {"team", 0, "TEAM", "team of the template; default: your personal team"},
     {"follow", 'f', NULL, "print new lines until the build has ended"},
     {NULL, 0, NULL, NULL},
 };

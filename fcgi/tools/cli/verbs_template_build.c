@@ -34,7 +34,7 @@ const struct cli_option template_build_options[] = {
     {"services", 0, "FILE", "services of its sandboxes, a JSON array"},
     {"no-cache", 0, NULL, "run all steps, without the cached steps of earlier builds"},
     {"tag", 0, "TAG", "a tag of the version, once it is ready; may be repeated"},
-    {"team", 0, "TEAM", "team of the template"},
+    {"team", 0, "TEAM", "team of the template; default: your personal team"},
     {"cpu", 0, "COUNT", "processors of its sandboxes"},
     {"memory", 'm', "MIB", "memory of its sandboxes"},
     {"follow", 0, NULL, "show the log until the build has ended"},

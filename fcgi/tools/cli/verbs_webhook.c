@@ -10,7 +10,7 @@
 
 const struct cli_option webhook_create_options[] = {
     {"kind", 'k', "KIND", "only events of this kind, such as sandbox.paused; may be repeated"},
-    {"team", 0, "TEAM", "team of the events"},
+    {"team", 0, "TEAM", "team of the events; default: your personal team"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -123,13 +123,14 @@ int ctl_host_authority(struct ctl *ctl, const struct ctl_arguments *arguments, s
     if (relay_renew_front(ctl->settings, &renews, err) < 0 ||
         make_incus_client(ctl->settings, &has_client, err) < 0)
         return -1;
-    ctl_print(ctl,
-              json_pack("{s:s, s:b, s:b, s:b, s:o}", "directory", dir, "authority_made", is_new,
-                        "front_renewed", renews, "incus_client_made", has_client, "expires_at",
-                        expiry_json(dir, LINK_CALLER_FILE)),
-              "%s has the authority%s and this front's certificate%s. Keep " RELAY_AUTHORITY_KEY
-              " on this machine only.",
-              dir, is_new ? ", which is new," : "", renews ? ", which is new: reload nginx" : "");
+    ctl_print(
+        ctl,
+        json_pack("{s:s, s:b, s:b, s:b, s:o}", "directory", dir, "authority_made", is_new,
+                  "front_renewed", renews, "incus_client_made", has_client, "expires_at",
+                  expiry_json(dir, LINK_CALLER_FILE)),
+        "%s has the authority%s and this front node's certificate%s. Keep " RELAY_AUTHORITY_KEY
+        " on this machine only.",
+        dir, is_new ? ", which is new," : "", renews ? ", which is new: reload nginx" : "");
     return 0;
 }
 
@@ -164,9 +165,10 @@ int host_files_new(struct ctl *ctl, const char *name, json_t **files, struct err
     autofree char *client = NULL;
     certificate_pair_auto authority = {0}, pair = {0};
     if (!*incus)
-        return error_set(err, ERR_CONFIG,
-                         "set incus_client_cert_file and incus_client_key_file, the certificate "
-                         "that fronts show to Incus of other machines (doc/howto/second-host.md)");
+        return error_set(
+            err, ERR_CONFIG,
+            "set incus_client_cert_file and incus_client_key_file, the certificate "
+            "that front nodes show to Incus of other machines (doc/howto/second-host.md)");
     if (relay_dir(ctl, &from, err) < 0 || relay_read_path(incus, &client, err) < 0 ||
         relay_sign_host(from, name, &authority, &pair, err) < 0)
         return -1;

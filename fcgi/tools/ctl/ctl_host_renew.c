@@ -93,7 +93,7 @@ int ctl_host_renew(struct ctl *ctl, const struct ctl_arguments *arguments, struc
     }
     size_t count = json_array_size(renewal.renewed);
     ctl_print(ctl, json_pack("{s:b, s:o}", "front_renewed", (int)front, "hosts", renewal.renewed),
-              "The certificate of this front %s. %zu host%s a new one.",
+              "The certificate of this front node %s. %zu host%s a new one.",
               front ? "is new" : "needs no renewal", count, count == 1 ? " got" : "s got");
     return renewal.failed ? error_set(err, ERR_RUNTIME_UNAVAILABLE,
                                       "%u host%s not checked; the next run tries again",

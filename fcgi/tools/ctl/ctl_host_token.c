@@ -58,9 +58,10 @@ static int check_front(const char *front, struct error **err)
 {
     if (!front || strspn(front, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]") == strlen(front))
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, "--front",
-                           "The address of this front must be an address or a name, with :PORT if "
-                           "the port is not 443.");
+    return error_set_field(
+        err, ERR_INVALID_REQUEST, "--front",
+        "The address of this front node must be an address or a name, with :PORT if "
+        "the port is not 443.");
 }
 
 int ctl_host_token(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)

@@ -38,10 +38,11 @@ int ctl_keyring_add(struct ctl *ctl, const struct ctl_arguments *arguments, stru
     const char *path = arguments->operands[0];
     if (keyring_add(path, err) < 0)
         return -1;
-    ctl_print(ctl, json_pack("{s:s}", "file", path),
-              "%s has a new key that no program uses yet. Copy the file to all other fronts and "
-              "restart the programs of all fronts; then run `sandlotctl keyring use`.",
-              path);
+    ctl_print(
+        ctl, json_pack("{s:s}", "file", path),
+        "%s has a new key that no program uses yet. Copy the file to all other front nodes and "
+        "restart the programs of all front nodes; then run `sandlotctl keyring use`.",
+        path);
     return 0;
 }
 
@@ -50,10 +51,11 @@ int ctl_keyring_use(struct ctl *ctl, const struct ctl_arguments *arguments, stru
     const char *path = arguments->operands[0];
     if (keyring_use(path, err) < 0)
         return -1;
-    ctl_print(ctl, json_pack("{s:s}", "file", path),
-              "New data uses the newest key of %s. Copy the file to all other fronts, and restart "
-              "the programs of all fronts.",
-              path);
+    ctl_print(
+        ctl, json_pack("{s:s}", "file", path),
+        "New data uses the newest key of %s. Copy the file to all other front nodes, and restart "
+        "the programs of all front nodes.",
+        path);
     return 0;
 }
 
@@ -67,10 +69,11 @@ int ctl_keyring_forget(struct ctl *ctl, const struct ctl_arguments *arguments, s
         return -1;
     if (!forgotten)
         return error_set(err, ERR_NOT_FOUND, "The deployment has no key %u.", (unsigned)id);
-    ctl_print(ctl, json_pack("{s:i, s:b}", "id", (int)id, "forgotten", 1),
-              "The deployment no longer expects key %u in key rings. Only a front that still has "
-              "the key can read the data of this key.",
-              (unsigned)id);
+    ctl_print(
+        ctl, json_pack("{s:i, s:b}", "id", (int)id, "forgotten", 1),
+        "The deployment no longer expects key %u in key rings. Only a front node that still has "
+        "the key can read the data of this key.",
+        (unsigned)id);
     return 0;
 }
 
@@ -170,9 +173,10 @@ int ctl_keyring_drop(struct ctl *ctl, const struct ctl_arguments *arguments, str
         json_decref(dropping.kept);
         return -1;
     }
-    ctl_print(ctl, json_pack("{s:o, s:o}", "dropped", dropping.dropped, "kept", dropping.kept),
-              "%zu old key%s removed from %s. Copy the file to all other fronts, and restart the "
-              "programs of all fronts.",
-              count, count == 1 ? " is" : "s are", dropping.path);
+    ctl_print(
+        ctl, json_pack("{s:o, s:o}", "dropped", dropping.dropped, "kept", dropping.kept),
+        "%zu old key%s removed from %s. Copy the file to all other front nodes, and restart the "
+        "programs of all front nodes.",
+        count, count == 1 ? " is" : "s are", dropping.path);
     return 0;
 }

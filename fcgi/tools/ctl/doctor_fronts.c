@@ -23,23 +23,23 @@ static void report_ring(struct doctor *doctor, const struct front_ring *found)
     if (found->other)
         doctor_wrong(
             doctor, "key ring",
-            "Copy the file of another front to this machine and restart the programs. If the "
+            "Copy the file of another front node to this machine and restart the programs. If the "
             "deployment's key is lost, run `sandlotctl keyring forget`, which accepts this file.",
-            "%s has another key %u than the deployment: other fronts cannot decrypt the data of "
-            "this front, and programs do not start with this file.",
+            "%s has another key %u than the deployment: other front nodes cannot decrypt the "
+            "data of this one, and programs do not start with this file.",
             path, found->other);
     else if (found->lacks)
         doctor_wrong(
             doctor, "key ring",
-            "Copy the file of another front to this machine and restart the programs.",
-            "%s lacks key %u, which other fronts use: this front cannot decrypt their data.", path,
-            found->lacks);
+            "Copy the file of another front node to this machine and restart the programs.",
+            "%s lacks key %u, which other front nodes use: this one cannot decrypt their data.",
+            path, found->lacks);
     else if (found->to_add)
-        doctor_wrong(
-            doctor, "key ring",
-            "Copy the file of the front where you ran `sandlotctl keyring add` to this machine and "
-            "restart the programs. Do this before you run `sandlotctl keyring use`.",
-            "%s lacks key %u, which the deployment will use next.", path, found->to_add);
+        doctor_wrong(doctor, "key ring",
+                     "Copy the file of the front node where you ran `sandlotctl keyring add` to "
+                     "this machine and "
+                     "restart the programs. Do this before you run `sandlotctl keyring use`.",
+                     "%s lacks key %u, which the deployment will use next.", path, found->to_add);
     else
         report_age(doctor, path, found);
 }
@@ -68,12 +68,12 @@ void doctor_check_fronts(struct doctor *doctor)
         doctor_wrong(doctor, "front", "See the line about the database.", "%s.", err->message);
     for (unsigned i = 0; i < count; i++)
         doctor_wrong(doctor, "front",
-                     "Set the same value on both fronts, and restart the programs.",
-                     "%s is \"%s\" here and \"%s\" on the front %s.", list[i].setting, list[i].here,
-                     list[i].there, list[i].front);
+                     "Set the same value on both front nodes, and restart the programs.",
+                     "%s is \"%s\" here and \"%s\" on the front node %s.", list[i].setting,
+                     list[i].here, list[i].there, list[i].front);
     if (fronts && !count && !err)
         doctor_ok(doctor, "front",
-                  "%u other front%s the same values of the settings that fronts share.", fronts,
-                  fronts == 1 ? " has" : "s have");
+                  "%u other front node%s the same values of the settings that front nodes share.",
+                  fronts, fronts == 1 ? " has" : "s have");
     front_differences_free(list, count);
 }

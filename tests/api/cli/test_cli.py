@@ -80,6 +80,8 @@ def test_login_keeps_the_key_for_its_owner_alone(cli, stack, module_account, tmp
     assert cli("list", "--deployment", "elsewhere", environment=environment).returncode == 2
     assert cli("logout", "here", environment=environment).returncode == 0
     assert cli("list", environment=environment).returncode == 4
+    again = cli("logout", environment=environment)
+    assert again.returncode == 3 and b"you have not logged in" in again.stderr, again
 
 
 def confirm(person, said, approve):
@@ -709,6 +711,7 @@ def verbs(cli):
 
 def test_every_verb_has_help_and_is_in_the_manual(cli):
     manual = cli.say("__manual")
+    assert "\n\nServices:\n  service list" in cli.say("help") and "\n\nWebhooks:\n  webhook create" in cli.say("help")
     for verb in verbs(cli):
         name = " ".join(word for word in verb.split() if word.islower())
         assert f".It Cm {name}" in manual, name

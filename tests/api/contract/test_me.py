@@ -8,11 +8,11 @@ from client import Api, assert_error
 pytestmark = pytest.mark.parallel
 
 
-def test_a_key_of_a_user_with_one_team(account):
+def test_a_key_of_a_user_with_one_team(account, stack):
     key = account.api.get("/v1/me").json()
     assert key["user"]["id"].startswith("usr_") and key["user"]["name"] == account.user
     assert key["key"]["scopes"] == ["read", "write"] and key["key"]["teams"] is None
-    assert key["session"] is None and key["operator"] is False
+    assert key["session"] is None and key["operator"] is False and key["base_url"] == stack.base_url
     (team,) = key["teams"]
     assert (team["slug"], team["role"], team["personal"]) == (account.team, "owner", True)
     assert key["default_team"] == account.team

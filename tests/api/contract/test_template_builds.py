@@ -94,8 +94,12 @@ def test_from_a_checkpoint(sandbox, stack):
     # The next version; the first one does not change.
     restored.data.upload("/home/user/kept", b"two")
     second = checkpoint(restored, "second")
-    added = api.post(f"/v1/templates/{name}/versions", {"checkpoint_id": second["id"], "runtime_baseline": {"cpu": 2, "memory_mb": 768}})
+    added = api.post(f"/v1/templates/{name}/versions", {"checkpoint_id": "second", "runtime_baseline": {"cpu": 2, "memory_mb": 768}})
     assert added.status == 201 and added.json()["version"] == 2, added
+    assert version(api, name, 2)["checkpoint_id"] == second["id"], "found by its name"
+    for wrong in ("no-such-checkpoint", "second:2", "ckp_x"):
+        answer = api.post(f"/v1/templates/{name}/versions", {"checkpoint_id": wrong})
+        assert_error(answer, 422, "invalid_request", "/checkpoint_id")
     assert api.get(f"/v1/templates/{name}").json()["latest_version"] in (1, 2)
     built(api, name, 2)
     assert [one["version"] for one in api.get(f"/v1/templates/{name}/versions").json()["versions"]] == [2, 1]

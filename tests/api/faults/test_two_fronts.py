@@ -124,7 +124,7 @@ def test_a_new_key_in_two_steps(stack, front):
         end_when_there(stack, front)
         assert older.findings("key ring")[0]["state"] == "ok", "it knows the key that others use"
         older.copy_ring()
-        assert "lacks key 2, which other fronts use" in older.findings("key ring")[0]["message"]
+        assert "lacks key 2, which other front nodes use" in older.findings("key ring")[0]["message"]
     finally:
         forgotten = stack.ctl("keyring", "forget", "2")
         shutil.rmtree(older.folder)

@@ -115,6 +115,10 @@ final class Commands
             ->objects('processes', ProcessInfo::read(...));
     }
 
+    /**
+     * @param (callable(string): void)|null $onStdout
+     * @param (callable(string): void)|null $onStderr
+     */
     private static function follow(EventStream $events, ?callable $onStdout, ?callable $onStderr): CommandResult
     {
         try {

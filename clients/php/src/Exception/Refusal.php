@@ -29,6 +29,7 @@ final class Refusal
             return self::ofAgent($said, $status, self::retryAfter($response));
         }
         $error = self::text($said, 'error');
+        $quota = $said['quota'] ?? null;
         $class = self::classOf($error);
         return new $class(
             self::text($said, 'message') ?? "The answer was {$status} {$response->getReasonPhrase()}.",
@@ -37,26 +38,23 @@ final class Refusal
             field: self::text($said, 'field'),
             requestId: $response->getHeaderLine('X-Request-Id') ?: null,
             retryAfter: self::retryAfter($response),
-            quota: is_array($said['quota'] ?? null) ? Quota::read(new Fields($said['quota'], 'quota')) : null,
+            quota: is_array($quota) ? Quota::read(new Fields($quota, 'quota')) : null,
         );
     }
 
     /** @param array<mixed> $said */
     public static function ofAgent(array $said, int $status, ?float $retryAfter = null): AgentException
     {
-        $code = $said['code'] ?? 'unknown';
-        return new AgentException(
-            self::text($said, 'message') ?? "The sandbox refused: {$code}.",
-            is_string($code) ? $code : AgentException::reasonOf($status),
-            $status,
-            $retryAfter,
-        );
+        $code = self::text($said, 'code') ?? AgentException::reasonOf($status);
+        $message = self::text($said, 'message') ?? "The sandbox refused: {$code}.";
+        return new AgentException($message, $code, $status, $retryAfter);
     }
 
     /** @param array<mixed> $said */
     private static function text(array $said, string $name): ?string
     {
-        return is_string($said[$name] ?? null) ? $said[$name] : null;
+        $value = $said[$name] ?? null;
+        return is_string($value) ? $value : null;
     }
 
     /** @return class-string<ApiException> */

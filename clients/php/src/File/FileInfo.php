@@ -41,7 +41,7 @@ final class FileInfo
         return new self(
             name: $fields->string('name'),
             path: $fields->string('path'),
-            type: $fields->enumOrNull('type', FileType::class) ?? FileType::Unknown,
+            type: $fields->enumOrNull('type', FileType::Unknown) ?? FileType::Unknown,
             size: $fields->int64('size'),
             mode: $fields->int('mode'),
             permissions: $fields->string('permissions'),

@@ -165,7 +165,7 @@ final class Files
             while (($message = $stream->next()) !== null) {
                 $event = $message->fields('filesystem');
                 if ($event !== null) {
-                    yield new FileEvent($event->string('name'), $event->enum('type', FileChange::class));
+                    yield new FileEvent($event->string('name'), $event->enum('type', FileChange::Unknown));
                 }
             }
         } finally {

@@ -31,11 +31,10 @@ final class Access
 
     public function session(): Session
     {
-        $end = $this->session?->expiresAt?->getTimestamp();
-        if ($this->session === null || ($end !== null && $end - self::MARGIN < time())) {
-            $this->renew();
-        }
-        return $this->session;
+        $session = $this->session;
+        $end = $session?->expiresAt?->getTimestamp();
+        $isOver = $end !== null && $end - self::MARGIN < time();
+        return $session === null || $isOver ? $this->renew() : $session;
     }
 
     public function set(Session $session): void
@@ -43,8 +42,8 @@ final class Access
         $this->session = $session;
     }
 
-    public function renew(): void
+    public function renew(): Session
     {
-        $this->session = ($this->open)();
+        return $this->session = ($this->open)();
     }
 }

@@ -43,13 +43,14 @@ final class EnvelopeStream
         if ($this->isOver) {
             return null;
         }
-        $head = unpack('Cflags/Nlength', $this->take(self::HEAD));
-        if ($head['length'] > self::LENGTH_MAX || ($head['flags'] !== 0 && $head['flags'] !== self::END)) {
+        $head = $this->take(self::HEAD);
+        [$flags, $length] = [ord($head), (int) hexdec(bin2hex(substr($head, 1)))];
+        if ($length > self::LENGTH_MAX || ($flags !== 0 && $flags !== self::END)) {
             $this->close();
             throw new StreamCutException("{$this->place}: the stream has an envelope that is none of the protocol's.");
         }
-        $message = $this->take($head['length']);
-        if ($head['flags'] !== self::END) {
+        $message = $this->take($length);
+        if ($flags !== self::END) {
             return Fields::ofJson($message, $this->place);
         }
         $this->close();

@@ -56,7 +56,7 @@ final class Requests
         return $this->bodies->createStream($text);
     }
 
-    /** @param string|resource|StreamInterface $content */
+    /** @param mixed $content a string, a resource or a StreamInterface; other types throw */
     public function body(mixed $content): StreamInterface
     {
         return match (true) {

@@ -113,13 +113,15 @@ final class Fields
     /** @return list<string>|null */
     public function stringsOrNull(string $name): ?array
     {
-        return $this->list($name, is_string(...), 'list of strings');
+        $read = fn (mixed $value): string => is_string($value) ? $value : $this->refuse($name, 'list of strings');
+        return $this->list($name, $read);
     }
 
     /** @return list<int> */
     public function ints(string $name): array
     {
-        return $this->list($name, is_int(...), 'list of whole numbers') ?? $this->refuse($name, 'list');
+        $read = fn (mixed $value): int => is_int($value) ? $value : $this->refuse($name, 'list of whole numbers');
+        return $this->list($name, $read) ?? $this->refuse($name, 'list');
     }
 
     /** @return array<string, string> */
@@ -131,16 +133,25 @@ final class Fields
     /** @return array<string, string>|null */
     public function mapOrNull(string $name): ?array
     {
-        $values = $this->values[$name] ?? null;
-        $isMap = $values === null || (is_array($values) && array_filter($values, is_string(...)) === $values);
-        return $isMap ? $values : $this->refuse($name, 'object of strings');
+        if (!isset($this->values[$name])) {
+            return null;
+        }
+        $map = [];
+        foreach ($this->values($name) as $key => $value) {
+            $map[$key] = is_string($value) ? $value : $this->refuse($name, 'object of strings');
+        }
+        return $map;
     }
 
     /** @return array<string, mixed> */
     public function values(string $name): array
     {
-        $values = $this->values[$name] ?? null;
-        return is_array($values) ? $values : $this->refuse($name, 'object');
+        $value = $this->values[$name] ?? null;
+        $members = [];
+        foreach (is_array($value) ? $value : $this->refuse($name, 'object') as $key => $member) {
+            $members[(string) $key] = $member;
+        }
+        return $members;
     }
 
     /** The members of a member. */
@@ -187,65 +198,55 @@ final class Fields
      */
     public function objectsOrNull(string $name, callable $read): ?array
     {
-        $values = $this->list($name, is_array(...), 'list of objects');
+        $one = fn (mixed $value, int $index): object => $read($this->below("{$name}.{$index}", $value));
+        return $this->list($name, $one);
+    }
+
+    /**
+     * @template T of \BackedEnum
+     * @param T $unknown the case for a value that is newer than this package
+     * @return T
+     */
+    public function enum(string $name, \BackedEnum $unknown): \BackedEnum
+    {
+        return $this->enumOrNull($name, $unknown) ?? $this->refuse($name, 'string');
+    }
+
+    /**
+     * @template T of \BackedEnum
+     * @param T $unknown
+     * @return T|null
+     */
+    public function enumOrNull(string $name, \BackedEnum $unknown): ?\BackedEnum
+    {
+        $value = $this->stringOrNull($name);
+        return $value === null ? null : $unknown::tryFrom($value) ?? $unknown;
+    }
+
+    /**
+     * @template T of \BackedEnum
+     * @param T $unknown
+     * @return list<T>
+     */
+    public function enums(string $name, \BackedEnum $unknown): array
+    {
+        $case = static fn (string $value): \BackedEnum => $unknown::tryFrom($value) ?? $unknown;
+        return array_map($case, $this->strings($name));
+    }
+
+    /**
+     * @template T
+     * @param callable(mixed, int): T $read gets a value and its place in the list
+     * @return list<T>|null
+     */
+    private function list(string $name, callable $read): ?array
+    {
+        $values = $this->values[$name] ?? null;
         if ($values === null) {
             return null;
         }
-        $objects = [];
-        foreach ($values as $index => $value) {
-            $objects[] = $read($this->below("{$name}.{$index}", $value));
-        }
-        return $objects;
-    }
-
-    /**
-     * @template T of \BackedEnum
-     * @param class-string<T> $enum
-     * @return T
-     */
-    public function enum(string $name, string $enum): \BackedEnum
-    {
-        return $this->enumOrNull($name, $enum) ?? $this->refuse($name, 'string');
-    }
-
-    /**
-     * @template T of \BackedEnum
-     * @param class-string<T> $enum
-     * @return T|null
-     */
-    public function enumOrNull(string $name, string $enum): ?\BackedEnum
-    {
-        $value = $this->stringOrNull($name);
-        return $value === null ? null : self::caseOf($value, $enum);
-    }
-
-    /**
-     * @template T of \BackedEnum
-     * @param class-string<T> $enum
-     * @return list<T>
-     */
-    public function enums(string $name, string $enum): array
-    {
-        return array_map(static fn (string $value): \BackedEnum => self::caseOf($value, $enum), $this->strings($name));
-    }
-
-    /**
-     * @template T of \BackedEnum
-     * @param class-string<T> $enum
-     * @return T
-     */
-    private static function caseOf(string $value, string $enum): \BackedEnum
-    {
-        return $enum::tryFrom($value) ?? $enum::Unknown;
-    }
-
-    /** @return list<mixed>|null */
-    private function list(string $name, callable $isOne, string $what): ?array
-    {
-        $values = $this->values[$name] ?? null;
-        $isList = $values === null
-            || (is_array($values) && array_is_list($values) && array_filter($values, $isOne) === $values);
-        return $isList ? $values : $this->refuse($name, $what);
+        $list = is_array($values) && array_is_list($values) ? $values : $this->refuse($name, 'list');
+        return array_map($read, $list, array_keys($list));
     }
 
     private function below(string $name, mixed $value): self

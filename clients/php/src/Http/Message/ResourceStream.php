@@ -104,7 +104,7 @@ final class ResourceStream implements StreamInterface
 
     public function read($length): string
     {
-        $data = fread($this->resource(), $length);
+        $data = $length > 0 ? fread($this->resource(), $length) : '';
         return $data !== false ? $data : throw new \RuntimeException('The stream cannot be read.');
     }
 
