@@ -10,15 +10,19 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/notify.h"
+#include "base/places.h"
 #include "db/named_lease.h"
 #include "dispatcher/jobs.h"
-#include "dispatcher/webhook_shares.h"
+#include "http/pool.h"
 #include "sandbox/sandbox_network_row.h"
 #include "webhook/webhook_e2b.h"
 
 #define BATCH        100
 #define EVENTS_AHEAD 16 /* of one webhook at once */
 #define AGAIN_AHEAD  4  /* of its retries at once */
+#define SENDING_MAX  2048
+#define TENANT_AHEAD 40 /* of a team, and of a user */
+#define TENANT_BUSY  4  /* the same, while half of all are sending */
 #define SENDING_MS   50 /* between two checks of the transfers */
 #define RELOAD_MS    5000
 #define AGAIN_MS     1000 /* the same while retries are waiting */
@@ -32,7 +36,7 @@
 struct hook {
     TAILQ_ENTRY(hook) entry;
     struct webhook row;
-    struct webhook_share *team, *user; /* user: its creator */
+    struct tenant tenant; /* user: its creator */
     struct event_filter filter;
     const char *team_ids[1];
     uint64_t cursor;                   /* earlier events are read and settled */
@@ -66,7 +70,7 @@ struct delivery {
     struct hooks hooks;
     json_t *by_id; /* the id of a hook -> its address */
     struct protected_networks networks;
-    struct webhook_shares shares;
+    struct places sending; /* by the addresses of the sendings */
     uint64_t head;
     int events, changes;                                           /* descriptors of notices */
     int64_t reload_at_ms, reloaded_at_ms, look_at_ms, purge_at_ms; /* monotonic */
@@ -112,8 +116,6 @@ static void hook_free(struct delivery *delivery, struct hook *hook)
 {
     TAILQ_REMOVE(&delivery->hooks, hook, entry);
     json_object_del(delivery->by_id, hook->row.id);
-    webhook_share_leave(&delivery->shares, hook->team);
-    webhook_share_leave(&delivery->shares, hook->user);
     drop_events(hook);
     drop_messages(hook);
     mem_wipe(&hook->secrets, sizeof hook->secrets);
@@ -126,8 +128,7 @@ static void take_row(struct delivery *delivery, const struct webhook *row)
     if (!hook) {
         hook = xcalloc(1, sizeof *hook);
         hook->cursor = row->cursor_id;
-        hook->team = webhook_share_join(&delivery->shares, row->team_id);
-        hook->user = webhook_share_join(&delivery->shares, row->created_by);
+        hook->tenant = (struct tenant){pool_tenant(row->team_id), pool_tenant(row->created_by)};
         json_object_set_new(delivery->by_id, row->id, json_integer((intptr_t)hook));
         TAILQ_INSERT_TAIL(&delivery->hooks, hook, entry);
     }
@@ -178,7 +179,18 @@ static int reload(struct delivery *delivery, struct error **err)
 static bool has_room(const struct delivery *delivery, const struct hook *hook)
 {
     return hook->sending < EVENTS_AHEAD + AGAIN_AHEAD &&
-           webhook_share_has_room(&delivery->shares, hook->team, hook->user);
+           places_has_room(&delivery->sending, &hook->tenant);
+}
+
+static uint64_t key_of(const struct sending *sending)
+{
+    return (uint64_t)(uintptr_t)sending;
+}
+
+static void free_sending(struct delivery *delivery, struct sending *sending)
+{
+    places_leave(&delivery->sending, key_of(sending));
+    sending_free(sending, delivery->multi);
 }
 
 /* Start a sending. Takes it over. */
@@ -189,7 +201,7 @@ static void begin(struct delivery *delivery, struct hook *hook, struct sending *
     sending->networks = &delivery->networks;
     memcpy(sending->message.webhook_id, hook->row.id, ID_SIZE);
     hook->sending++;
-    webhook_share_begin(&delivery->shares, hook->team, hook->user);
+    places_take(&delivery->sending, &hook->tenant, key_of(sending));
     if (sending_begin(sending, &hook->secrets, &hook->row, &err) == 0) {
         TAILQ_INSERT_TAIL(&delivery->resolving, sending, entry);
         return;
@@ -201,8 +213,7 @@ static void begin(struct delivery *delivery, struct hook *hook, struct sending *
     else
         hook->messages_settled++; /* it stays due */
     hook->sending--;
-    webhook_share_end(&delivery->shares, hook->team, hook->user);
-    sending_free(sending, delivery->multi);
+    free_sending(delivery, sending);
 }
 
 /* Return whether another event of the same sandbox is being sent. */
@@ -306,8 +317,7 @@ static void settle(struct delivery *delivery, struct sending *sending, CURLcode 
         hook->messages_settled++;
     }
     hook->sending--;
-    webhook_share_end(&delivery->shares, hook->team, hook->user);
-    sending_free(sending, delivery->multi);
+    free_sending(delivery, sending);
 }
 
 static void settle_ended(struct delivery *delivery)
@@ -579,7 +589,7 @@ static void drop_all(struct delivery *delivery)
 
 static void drain(struct delivery *delivery)
 {
-    while (delivery->shares.sending) { /* each transfer has a time limit */
+    while (delivery->sending.count) { /* each transfer has a time limit */
         advance(delivery);
         curl_multi_poll(delivery->multi, NULL, 0, SENDING_MS, NULL);
     }
@@ -608,7 +618,7 @@ static void rest(struct delivery *delivery)
         (delivery->ours && delivery->look_at_ms < delivery->reload_at_ms ? delivery->look_at_ms
                                                                          : delivery->reload_at_ms) -
         now_ms;
-    if (delivery->shares.sending && wait_ms > SENDING_MS)
+    if (delivery->sending.count && wait_ms > SENDING_MS)
         wait_ms = SENDING_MS;
     if (wait_ms > 0)
         curl_multi_poll(delivery->multi, notices, ARRAY_SIZE(notices), (int)wait_ms, NULL);
@@ -620,7 +630,10 @@ static void rest(struct delivery *delivery)
 
 void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
 {
-    struct delivery delivery = {.worker = worker};
+    struct delivery delivery = {.worker = worker,
+                                .sending = {.most = SENDING_MAX,
+                                            .most_of_tenant = TENANT_AHEAD,
+                                            .most_when_busy = TENANT_BUSY}};
     curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, mem_free_wiped, mem_realloc_wiped, strdup,
                          calloc);
     delivery.multi = curl_multi_init();
@@ -628,7 +641,6 @@ void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
     delivery.changes = notify_open(worker->settings->api_socket, NOTIFY_WEBHOOKS);
     delivery.names = webhook_names_open();
     delivery.by_id = json_object();
-    webhook_shares_init(&delivery.shares);
     TAILQ_INIT(&delivery.hooks);
     TAILQ_INIT(&delivery.resolving);
     while (!*stop) {
@@ -645,7 +657,6 @@ void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
     drain(&delivery);
     release_lease(&delivery);
     webhook_names_close(delivery.names);
-    webhook_shares_deinit(&delivery.shares);
     json_decref(delivery.by_id);
     curl_multi_cleanup(delivery.multi);
     notify_close(delivery.events);
