@@ -59,6 +59,7 @@ INSERT INTO plans (name, position, resource_override, cpu_default, memory_mb_def
 -- `sandlotctl doctor` compare them with the sums. They are signed so that a wrong counter never stops a delete.
 -- removed_at_ms: the team was removed; its usage rows stay and its slug is free again.
 -- archive_turn_ms: when the archive last served this team; the archive serves teams in turn.
+-- session_epoch: a new number ends all access tokens of the team's sandboxes.
 CREATE TABLE teams (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     slug VARCHAR(63) COLLATE ascii_bin NOT NULL,
@@ -70,6 +71,7 @@ CREATE TABLE teams (
     stopped_sandboxes BIGINT NOT NULL DEFAULT 0,
     removed_at_ms BIGINT NULL,
     archive_turn_ms BIGINT NOT NULL DEFAULT 0,
+    session_epoch INT UNSIGNED NOT NULL DEFAULT 0,
     PRIMARY KEY (id),
     UNIQUE KEY teams_slug (slug),
     KEY teams_plan (plan),
@@ -646,7 +648,8 @@ CREATE TABLE warm_instances (
 -- sandbox is deleted. reserved: 1 while it holds quota of its team and room on its host; 2 when it is deleted and holds
 -- the room only, until its instance is gone. incarnation counts lifecycle moves: the result of a move counts only if
 -- the number is still the same. version changes with each change of what is shown; no number is used twice.
--- session_epoch: a new number ends all access tokens of the sandbox. sessions_due_at_ms: when a dispatcher disconnects
+-- session_epoch: a new number ends all access tokens of the sandbox. Tokens are valid for the sum of this number and that of the
+-- team. sessions_due_at_ms: when a dispatcher disconnects
 -- their holders; NULL: nothing is due.
 -- network is the wanted policy and network_revision counts its changes; network_applied is the revision that the
 -- firewall is known to have, 0: none. A dispatcher tries again at network_due_at_ms; NULL: nothing is due.
@@ -777,6 +780,19 @@ CREATE TABLE sandbox_token_keys (
     KEY sandbox_token_keys_ends (ends_at_ms),
     CONSTRAINT sandbox_token_keys_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE,
     CONSTRAINT sandbox_token_keys_key FOREIGN KEY (api_key_id) REFERENCES api_keys (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Teams whose access tokens have ended (teams.session_epoch), while a dispatcher schedules the end of their connections:
+-- for sandboxes with an id up to done_up_to it has. cut_at_ms: when the connections end. again_at_ms: the same for a second
+-- pass over all sandboxes, because the tokens ended again; NULL: no second pass.
+CREATE TABLE ended_access (
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    done_up_to CHAR(30) COLLATE ascii_bin NOT NULL,
+    cut_at_ms BIGINT NOT NULL,
+    again_at_ms BIGINT NULL,
+    due_at_ms BIGINT NOT NULL,
+    PRIMARY KEY (team_id),
+    KEY ended_access_due (due_at_ms)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Lifecycle operations in flight and their history. state: running, done, failed, superseded. The owner works on one

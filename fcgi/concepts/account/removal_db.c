@@ -37,6 +37,7 @@ DROP(drop_invitations_statement, "removal.drop_invitations", "team_invitations")
 DROP(drop_links_statement, "removal.drop_links", "team_links");
 DROP(drop_secrets_statement, "removal.drop_secrets", "secrets");
 DROP(drop_changed_statement, "removal.drop_changed", "changed_secrets");
+DROP(drop_ended_statement, "removal.drop_ended", "ended_access");
 DROP(drop_proxy_statement, "removal.drop_proxy", "team_egress_proxies");
 DROP(drop_names_statement, "removal.drop_names", "denied_names");
 DROP(drop_webhooks_statement, "removal.drop_webhooks", "webhooks");
@@ -96,6 +97,7 @@ static int end_team(struct db *db, const char *team_id, struct error **err)
         &drop_links_statement,   &drop_secrets_statement,  &drop_invitations_statement,
         &drop_proxy_statement,   &drop_messages_statement, &drop_webhooks_statement,
         &drop_cache_statement,   &drop_names_statement,    &drop_changed_statement,
+        &drop_ended_statement,
     };
     struct db_value id = db_text(team_id);
     for (size_t i = 0; i < ARRAY_SIZE(drops); i++)

@@ -72,6 +72,7 @@ static int exclude_body(struct db *db, void *context, struct error **err)
 {
     const struct exclusion *exclusion = context;
     struct db_value key = db_text(exclusion->key_id), team = db_text(exclusion->team_id);
+    unsigned left = ACCESS_END_AT_ONCE;
     bool all_teams;
     {
         db_rows_auto *rows = NULL;
@@ -85,7 +86,7 @@ static int exclude_body(struct db *db, void *context, struct error **err)
     if (db_exec(db, all_teams ? &exclude_statement : &leave_statement, DB_ARGS(key, team), NULL,
                 err) < 0 ||
         db_exec(db, &revoke_statement, DB_ARGS(db_i64(clock_now_ms()), key, key), NULL, err) < 0 ||
-        access_end_of_key(db, exclusion->key_id, exclusion->team_id, err) < 0)
+        access_end_of_key(db, exclusion->key_id, exclusion->team_id, &left, err) < 0)
         return -1;
     return access_revision_bump(db, err);
 }
