@@ -487,7 +487,6 @@ CREATE TABLE template_versions (
     lease_owner VARCHAR(64) COLLATE ascii_bin NOT NULL DEFAULT '',
     lease_until_ms BIGINT NULL,
     attempts INT UNSIGNED NOT NULL DEFAULT 0,
-    build_log MEDIUMTEXT NULL,
     finished_at_ms BIGINT NULL,
     net_admin TINYINT NOT NULL DEFAULT 0,
     size_mb INT UNSIGNED NULL,
@@ -505,6 +504,15 @@ CREATE TABLE template_versions (
     KEY template_versions_checkpoint (checkpoint_id, state),
     KEY template_versions_memory (memory_id),
     CONSTRAINT template_versions_template FOREIGN KEY (template_id) REFERENCES templates (id)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Build logs of versions, in parts: at_byte is the place of the part in the whole log.
+CREATE TABLE template_logs (
+    template_version_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    at_byte INT UNSIGNED NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (template_version_id, at_byte),
+    CONSTRAINT template_logs_version FOREIGN KEY (template_version_id) REFERENCES template_versions (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Where the source instance of a version is ready to be copied.
