@@ -1221,7 +1221,8 @@ CREATE TABLE event_throttles (
 
 -- Webhooks of teams. cursor_id: every event up to this number was delivered or waits in webhook_messages. kinds:
 -- comma-separated; '': all. Secrets are sealed, and removed from a deleted webhook, whose row stays for a while for
--- repeated requests. form: standard, e2b (the message format and signature of E2B's clients).
+-- repeated requests. form: standard, e2b (the message format and signature of E2B's clients). due_at_ms: when the first
+-- message is to be sent again; NULL: none. changed_at_ms: the last change of what the delivery reads.
 CREATE TABLE webhooks (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     team_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -1239,8 +1240,12 @@ CREATE TABLE webhooks (
     deleted_at_ms BIGINT NULL,
     form VARCHAR(16) COLLATE ascii_bin NOT NULL DEFAULT 'standard',
     name VARCHAR(255) NULL,
+    due_at_ms BIGINT NULL,
+    changed_at_ms BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (id),
     KEY webhooks_deleted (deleted_at_ms),
+    KEY webhooks_due (enabled, due_at_ms),
+    KEY webhooks_changed (changed_at_ms),
     KEY webhooks_of_team (team_id, id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

@@ -24,9 +24,12 @@
 #define TENANT_AHEAD 40 /* of a team, and of a user */
 #define TENANT_BUSY  4  /* the same, while half of all are sending */
 #define SENDING_MS   50 /* between two checks of the transfers */
-#define RELOAD_MS    5000
-#define AGAIN_MS     1000 /* the same while retries are waiting */
-#define HURRY_MS     200  /* the same after a notice of changed webhooks */
+#define LEASE_MS     5000
+#define RELOAD_MS    60000 /* of all webhooks */
+#define CHANGES_MS   1000  /* of changed webhooks, and of due retries */
+#define HURRY_MS     200   /* the same after a notice of changed webhooks */
+#define DUE_MAX      10000
+#define TRIM_EVERY   100 /* dead letters */
 #define PURGE_MS     60000
 #define KEEP_MS      30000 /* between two writes of a cursor that only skipped events */
 #define FAILURE_MS   1000
@@ -55,7 +58,10 @@ struct hook {
 
     struct webhook_secrets secrets; /* for the current events and retries */
     unsigned waiting;               /* its messages in the database */
-    int64_t next_at_ms;
+    bool counted;                   /* waiting is known */
+    bool due;                       /* retries are due */
+    unsigned ended;                 /* dead letters and tests since the last trim */
+    bool trimmed;                   /* at least once */
     unsigned sending;
     bool wanted;
 };
@@ -72,8 +78,9 @@ struct delivery {
     struct protected_networks networks;
     struct places sending; /* by the addresses of the sendings */
     uint64_t head;
-    int events, changes;                                           /* descriptors of notices */
-    int64_t reload_at_ms, reloaded_at_ms, look_at_ms, purge_at_ms; /* monotonic */
+    int events, changes; /* descriptors of notices */
+    /* Monotonic: */
+    int64_t lease_at_ms, reload_at_ms, changes_at_ms, changes_read_ms, look_at_ms, purge_at_ms;
     bool ours;
 };
 
@@ -134,8 +141,6 @@ static void take_row(struct delivery *delivery, const struct webhook *row)
     }
     hook->row = *row;
     hook->wanted = true;
-    hook->waiting = 0;
-    hook->next_at_ms = 0;
     read_filter(hook);
 }
 
@@ -151,26 +156,47 @@ static void free_unwanted(struct delivery *delivery)
 
 static int reload(struct delivery *delivery, struct error **err)
 {
-    struct db *db = delivery->worker->db;
     autofree struct webhook *rows = NULL;
-    autofree struct webhook_due *due = NULL;
-    unsigned count, due_count;
+    unsigned count;
     struct hook *hook;
-    if (webhook_list_enabled(db, &rows, &count, err) < 0 ||
-        webhook_list_due(db, &due, &due_count, err) < 0)
+    if (webhook_list_enabled(delivery->worker->db, &rows, &count, err) < 0)
         return -1;
     TAILQ_FOREACH(hook, &delivery->hooks, entry)
     hook->wanted = false;
     for (unsigned i = 0; i < count; i++)
         take_row(delivery, &rows[i]);
-    for (unsigned i = 0; i < due_count; i++) {
-        hook = find(delivery, due[i].id);
-        if (hook) {
-            hook->waiting = due[i].waiting;
-            hook->next_at_ms = due[i].next_at_ms;
-        }
+    free_unwanted(delivery);
+    return 0;
+}
+
+static int read_changes(struct delivery *delivery, struct error **err)
+{
+    autofree struct webhook *rows = NULL;
+    unsigned count;
+    if (webhook_list_changed(delivery->worker->db, &rows, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        struct hook *hook = find(delivery, rows[i].id);
+        if (rows[i].enabled)
+            take_row(delivery, &rows[i]);
+        else if (hook)
+            hook->wanted = false;
     }
     free_unwanted(delivery);
+    return 0;
+}
+
+static int read_due(struct delivery *delivery, struct error **err)
+{
+    autofree char(*ids)[ID_SIZE] = xcalloc(DUE_MAX, sizeof *ids);
+    unsigned count;
+    if (webhook_list_due(delivery->worker->db, DUE_MAX, ids, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        struct hook *hook = find(delivery, ids[i]);
+        if (hook)
+            hook->due = true;
+    }
     return 0;
 }
 
@@ -279,20 +305,41 @@ static void send_more(struct delivery *delivery, struct hook *hook)
 
 /* --- finished sendings --- */
 
+/* Delete the dead letters that are too many. */
+static int trim(struct delivery *delivery, struct hook *hook, struct error **err)
+{
+    if (webhook_trim(delivery->worker->db, hook->row.id, err) < 0)
+        return -1;
+    hook->trimmed = true;
+    hook->ended = 0;
+    return 0;
+}
+
+/* A webhook that comes and goes is trimmed with its first dead letter. */
+static void trim_at_times(struct delivery *delivery, struct hook *hook)
+{
+    error_auto err = NULL;
+    if (hook->ended >= (hook->trimmed ? TRIM_EVERY : 1) && trim(delivery, hook, &err) < 0)
+        log_warning("cannot delete old dead letters of a webhook; trying again within a minute",
+                    LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
+}
+
 /* Store the result. A delivered event needs no row; a failed one gets a row. */
 static int keep_result(struct delivery *delivery, const struct sending *sending, struct error **err)
 {
     struct db *db = delivery->worker->db;
+    struct hook *hook = sending->hook;
     const struct webhook_message *message = &sending->message;
-    if (!sending->is_event)
-        return webhook_message_settle(db, message, err);
-    return message->state == MESSAGE_DELIVERED ? 0 : webhook_message_add(db, message, err);
-}
-
-static void reload_soon(struct delivery *delivery, int64_t ms)
-{
-    if (delivery->reload_at_ms > delivery->reloaded_at_ms + ms)
-        delivery->reload_at_ms = delivery->reloaded_at_ms + ms;
+    bool waits = message->state == MESSAGE_WAITING;
+    if (sending->is_event && message->state == MESSAGE_DELIVERED)
+        return 0;
+    hook->ended += !waits;
+    if (sending->is_event) {
+        hook->waiting += waits;
+        return webhook_message_add(db, message, err);
+    }
+    hook->waiting -= !waits && hook->waiting;
+    return webhook_message_settle(db, message, err);
 }
 
 static void settle(struct delivery *delivery, struct sending *sending, CURLcode result)
@@ -303,13 +350,12 @@ static void settle(struct delivery *delivery, struct sending *sending, CURLcode 
     bool delivered = sending->message.state == MESSAGE_DELIVERED;
     hook->delivered |= delivered;
     hook->failed |= !delivered;
-    if (!delivered) /* for the time of its retry */
-        reload_soon(delivery, AGAIN_MS);
     if (keep_result(delivery, sending, &err) < 0) {
         log_warning("cannot store the delivery result of a webhook; it will be delivered again",
                     LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
         hook->broken |= sending->is_event;
     }
+    trim_at_times(delivery, hook);
     if (sending->is_event) {
         hook->open[sending->index] = false;
         hook->settled++;
@@ -384,18 +430,30 @@ static int finish_messages(struct delivery *delivery, struct hook *hook, struct 
     if (!done)
         return 0;
     drop_messages(hook);
-    hook->next_at_ms = 0; /* the next reload sets it */
-    return webhook_advance(delivery->worker->db, hook->row.id, 0, hook->delivered, hook->failed,
-                           err);
+    if (webhook_advance(delivery->worker->db, hook->row.id, 0, hook->delivered, hook->failed, err) <
+        0)
+        return -1;
+    return webhook_due_next(delivery->worker->db, hook->row.id, err);
+}
+
+static int count_waiting(struct delivery *delivery, struct hook *hook, struct error **err)
+{
+    if (webhook_waiting(delivery->worker->db, hook->row.id, &hook->waiting, err) < 0)
+        return -1;
+    hook->counted = true;
+    return 0;
 }
 
 static int take_messages(struct delivery *delivery, struct hook *hook, struct error **err)
 {
     struct worker *worker = delivery->worker;
-    if (webhook_secrets_load(worker->db, worker->ring, hook->row.id, &hook->secrets, err) < 0)
+    if (webhook_secrets_load(worker->db, worker->ring, hook->row.id, &hook->secrets, err) < 0 ||
+        count_waiting(delivery, hook, err) < 0 ||
+        webhook_messages_due(worker->db, hook->row.id, AGAIN_AHEAD, &hook->messages,
+                             &hook->message_count, err) < 0)
         return -1;
-    return webhook_messages_due(worker->db, hook->row.id, AGAIN_AHEAD, &hook->messages,
-                                &hook->message_count, err);
+    hook->due = false;
+    return hook->messages ? 0 : webhook_due_next(worker->db, hook->row.id, err);
 }
 
 static int take_events(struct delivery *delivery, struct hook *hook, struct error **err)
@@ -426,11 +484,12 @@ static int attend(struct delivery *delivery, struct hook *hook, struct error **e
         return -1;
     if (!hook->wanted || clock_monotonic_ms() < hook->rest_until_ms)
         return 0;
-    if (!hook->messages && hook->next_at_ms && hook->next_at_ms <= clock_now_ms() &&
-        take_messages(delivery, hook, err) < 0)
+    if (!hook->messages && hook->due && take_messages(delivery, hook, err) < 0)
         return -1;
-    if (!hook->events && hook->cursor < delivery->head && hook->waiting < WEBHOOK_WAITING_MAX &&
-        take_events(delivery, hook, err) < 0)
+    bool has_events = !hook->events && hook->cursor < delivery->head;
+    if (has_events && !hook->counted && count_waiting(delivery, hook, err) < 0)
+        return -1;
+    if (has_events && hook->waiting < WEBHOOK_WAITING_MAX && take_events(delivery, hook, err) < 0)
         return -1;
     send_more(delivery, hook);
     return 0;
@@ -510,15 +569,6 @@ static int read_networks(struct delivery *delivery, struct error **err)
     return close_own_addresses(&delivery->networks, err);
 }
 
-static bool any_waits(const struct delivery *delivery)
-{
-    const struct hook *hook;
-    TAILQ_FOREACH(hook, &delivery->hooks, entry)
-    if (hook->waiting || hook->messages)
-        return true;
-    return false;
-}
-
 /* Take the lease: one of all dispatchers delivers. */
 static int take_lease(struct delivery *delivery, struct error **err)
 {
@@ -532,21 +582,42 @@ static void release_lease(struct delivery *delivery)
     named_lease_release(delivery->worker->db, LEASE, delivery->worker->lease_owner, &ignored);
 }
 
+static int purge(struct delivery *delivery, struct error **err)
+{
+    struct hook *hook;
+    TAILQ_FOREACH(hook, &delivery->hooks, entry)
+    {
+        if (hook->ended && trim(delivery, hook, err) < 0)
+            return -1;
+    }
+    return webhook_purge(delivery->worker->db, err);
+}
+
 static int take_turns(struct delivery *delivery, struct error **err)
 {
     int64_t now_ms = clock_monotonic_ms();
-    if (now_ms >= delivery->reload_at_ms) {
-        if (take_lease(delivery, err) < 0)
+    if (now_ms >= delivery->lease_at_ms) {
+        if (take_lease(delivery, err) < 0 || (delivery->ours && read_networks(delivery, err) < 0))
             return -1;
-        if (delivery->ours && (read_networks(delivery, err) < 0 || reload(delivery, err) < 0))
-            return -1;
-        delivery->reload_at_ms = now_ms + (any_waits(delivery) ? AGAIN_MS : RELOAD_MS);
-        delivery->reloaded_at_ms = now_ms;
+        delivery->lease_at_ms = now_ms + LEASE_MS;
     }
-    if (!delivery->ours)
+    if (!delivery->ours) {
+        delivery->reload_at_ms = 0;
         return 0;
+    }
+    if (now_ms >= delivery->reload_at_ms) {
+        if (reload(delivery, err) < 0)
+            return -1;
+        delivery->reload_at_ms = now_ms + RELOAD_MS;
+    }
+    if (now_ms >= delivery->changes_at_ms) {
+        if (read_changes(delivery, err) < 0 || read_due(delivery, err) < 0)
+            return -1;
+        delivery->changes_read_ms = now_ms;
+        delivery->changes_at_ms = now_ms + CHANGES_MS;
+    }
     if (now_ms >= delivery->purge_at_ms) {
-        if (webhook_purge(delivery->worker->db, err) < 0)
+        if (purge(delivery, err) < 0)
             return -1;
         delivery->purge_at_ms = now_ms + PURGE_MS;
     }
@@ -614,18 +685,21 @@ static void rest(struct delivery *delivery)
         {.fd = delivery->changes, .events = CURL_WAIT_POLLIN},
         {.fd = webhook_names_fd(delivery->names), .events = CURL_WAIT_POLLIN}};
     int64_t now_ms = clock_monotonic_ms();
-    int64_t wait_ms =
-        (delivery->ours && delivery->look_at_ms < delivery->reload_at_ms ? delivery->look_at_ms
-                                                                         : delivery->reload_at_ms) -
-        now_ms;
+    int64_t at_ms = delivery->lease_at_ms;
+    if (delivery->ours && delivery->look_at_ms < at_ms)
+        at_ms = delivery->look_at_ms;
+    if (delivery->ours && delivery->changes_at_ms < at_ms)
+        at_ms = delivery->changes_at_ms;
+    int64_t wait_ms = at_ms - now_ms;
     if (delivery->sending.count && wait_ms > SENDING_MS)
         wait_ms = SENDING_MS;
     if (wait_ms > 0)
         curl_multi_poll(delivery->multi, notices, ARRAY_SIZE(notices), (int)wait_ms, NULL);
     if (notify_wait(delivery->events, 0))
         delivery->look_at_ms = 0;
-    if (notify_wait(delivery->changes, 0))
-        reload_soon(delivery, HURRY_MS);
+    if (notify_wait(delivery->changes, 0) &&
+        delivery->changes_at_ms > delivery->changes_read_ms + HURRY_MS)
+        delivery->changes_at_ms = delivery->changes_read_ms + HURRY_MS;
 }
 
 void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
