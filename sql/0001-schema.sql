@@ -217,13 +217,23 @@ CREATE TABLE api_key_uses (
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- One row: counts the changes of keys, users, members and teams. A worker's cached copy is valid while the number
--- stays the same.
+-- stays the same, or while no later row of access_changes names its user.
 CREATE TABLE access_revision (
     id TINYINT UNSIGNED NOT NULL,
     revision BIGINT UNSIGNED NOT NULL,
     PRIMARY KEY (id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 INSERT INTO access_revision (id, revision) VALUES (1, 1);
+
+-- The latest changes of access rights: the revision and the user whose rights changed; '': the rights of all. The next
+-- change of the same slot replaces a row.
+CREATE TABLE access_changes (
+    slot SMALLINT UNSIGNED NOT NULL,
+    revision BIGINT UNSIGNED NOT NULL,
+    user_id VARCHAR(30) COLLATE ascii_bin NOT NULL,
+    PRIMARY KEY (slot),
+    KEY access_changes_revision (revision)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- ===== Signing in =====
 

@@ -563,6 +563,15 @@ int api_key_list_created(struct db *db, const char *user_id, const char *id, str
     return 0;
 }
 
+static int bump_revision(struct db *db, const char *id, struct error **err)
+{
+    char user_id[ID_SIZE];
+    if (db_query_text(db, &user_of_statement, DB_ARGS(db_text(id)), user_id, sizeof user_id, err) <
+        0)
+        return -1;
+    return access_revision_bump(db, user_id, err);
+}
+
 static int revoke_body(struct db *db, void *context, struct error **err)
 {
     struct revocation *revocation = context;
@@ -573,7 +582,7 @@ static int revoke_body(struct db *db, void *context, struct error **err)
         revoke_one(db, revocation, id, err) < 0 ||
         (revocation->with_created && revoke_created(db, revocation, err) < 0))
         return -1;
-    return revocation->revoked ? access_revision_bump(db, err)
+    return revocation->revoked ? bump_revision(db, id, err)
                                : error_set(err, ERR_NOT_FOUND, "There is no such API key.");
 }
 

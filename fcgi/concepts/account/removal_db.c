@@ -129,7 +129,7 @@ static int team_body(struct db *db, void *context, struct error **err)
     struct team team;
     if (team_get_by_slug(db, context, &team, err) < 0 || check_removable(db, &team, err) < 0)
         return -1;
-    return end_team(db, team.id, err) < 0 ? -1 : access_revision_bump(db, err);
+    return end_team(db, team.id, err) < 0 ? -1 : access_revision_bump(db, ACCESS_OF_ALL, err);
 }
 
 int team_remove(struct db *db, const char *slug, struct error **err)
@@ -191,7 +191,7 @@ static int user_body(struct db *db, void *context, struct error **err)
     if (access_end_of_user(db, id, err) < 0 ||
         db_exec(db, &drop_user_statement, DB_ARGS(db_text(id)), NULL, err) < 0)
         return -1;
-    return access_revision_bump(db, err);
+    return access_revision_bump(db, ACCESS_OF_ALL, err);
 }
 
 int user_remove(struct db *db, const char *name, const char *heir, struct error **err)

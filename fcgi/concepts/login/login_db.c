@@ -141,7 +141,7 @@ static int end_oldest(struct db *db, const char *user_id, struct error **err)
     for (; db_rows_next(rows); ended++)
         if (end_one(db, user_id, db_get_text(rows, 0), NULL, err) < 0)
             return -1;
-    return ended ? access_revision_bump(db, err) : 0;
+    return ended ? access_revision_bump(db, user_id, err) : 0;
 }
 
 static int insert_body(struct db *db, void *context, struct error **err)
@@ -177,7 +177,7 @@ int login_row_end_all(struct db *db, const char *user_id, const char *except_id,
         db_exec(db, &end_all_statement, DB_ARGS(db_text(user_id), db_text(except)), &affected,
                 err) < 0)
         return -1;
-    return affected ? access_revision_bump(db, err) : 0;
+    return affected ? access_revision_bump(db, user_id, err) : 0;
 }
 
 int login_list(struct db *db, const char *user_id, struct login **logins, unsigned *count,
@@ -198,7 +198,7 @@ static int end_body(struct db *db, void *context, struct error **err)
     uint64_t affected;
     if (end_one(db, end->user_id, end->id, &affected, err) < 0)
         return -1;
-    return affected ? access_revision_bump(db, err)
+    return affected ? access_revision_bump(db, end->user_id, err)
                     : error_set(err, ERR_NOT_FOUND, "There is no such sign-in.");
 }
 
@@ -214,6 +214,7 @@ static int purge_body(struct db *db, void *context, struct error **err)
 {
     unsigned *ended = context;
     db_rows_auto *rows = NULL;
+    char user_ids[PURGE_BATCH][ID_SIZE];
     bool has_keys = false;
     *ended = 0;
     if (db_query(db, &idle_statement, DB_ARGS(db_i64(clock_now_ms()), db_u64(PURGE_BATCH)), &rows,
@@ -225,9 +226,13 @@ static int purge_body(struct db *db, void *context, struct error **err)
             break;
         if (end_one(db, db_get_text(rows, 1), db_get_text(rows, 0), NULL, err) < 0)
             return -1;
+        db_copy_text(user_ids[*ended], rows, 1);
         ++*ended;
     }
-    return *ended ? access_revision_bump(db, err) : 0;
+    for (unsigned i = 0; i < *ended; i++)
+        if (access_revision_bump(db, user_ids[i], err) < 0)
+            return -1;
+    return 0;
 }
 
 int login_purge(struct db *db, struct error **err)
