@@ -1301,6 +1301,7 @@ CREATE TABLE audit_log (
     mac BINARY(32) NOT NULL,
     PRIMARY KEY (id),
     KEY audit_log_team (team_id, id),
+    KEY audit_log_action (team_id, action, id),
     KEY audit_log_resource (resource, id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
