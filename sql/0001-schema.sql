@@ -1062,6 +1062,7 @@ CREATE TABLE checkpoints (
     KEY checkpoints_version (template_version_id),
     KEY checkpoints_host (host_id),
     KEY checkpoints_cleanup (state, cleanup_at_ms, created_at_ms),
+    KEY checkpoints_old (team_id, state, created_at_ms),
     KEY checkpoints_archive (team_id, archived, state, created_at_ms),
     CONSTRAINT checkpoints_team FOREIGN KEY (team_id) REFERENCES teams (id),
     CONSTRAINT checkpoints_version FOREIGN KEY (template_version_id) REFERENCES template_versions (id)

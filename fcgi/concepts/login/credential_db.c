@@ -203,7 +203,8 @@ static int disable_body(struct db *db, void *context, struct error **err)
                 err) < 0 ||
         db_exec(db, &drop_invites_statement, DB_ARGS(db_text(user_id)), NULL, err) < 0)
         return -1;
-    if (login_row_end_all(db, user_id, NULL, err) < 0 || access_end_of_user(db, user_id, err) < 0)
+    /* Rows of teams may be locked, so they come before the lock of the access revision. */
+    if (access_end_of_user(db, user_id, err) < 0 || login_row_end_all(db, user_id, NULL, err) < 0)
         return -1;
     return access_revision_bump(db, user_id, err);
 }
