@@ -629,6 +629,7 @@ CREATE TABLE recipe_cache (
     used_at_ms BIGINT NOT NULL,
     PRIMARY KEY (team_id, step_key),
     KEY recipe_cache_used (team_id, used_at_ms),
+    KEY recipe_cache_active (used_at_ms, team_id),
     KEY recipe_cache_checkpoint (checkpoint_id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

@@ -62,7 +62,8 @@ DB_STATEMENT(due_statement) = {
     false};
 DB_STATEMENT(of_team_statement) = {
     "access_end.of_team",
-    "SELECT id FROM sandboxes WHERE team_id = ? AND visible = 1 AND id > ? ORDER BY id LIMIT ?",
+    "SELECT id, reserved = 1 FROM sandboxes WHERE team_id = ? AND visible = 1 AND id > ?"
+    " ORDER BY id LIMIT ?",
     false};
 DB_STATEMENT(cut_statement) = {
     "access_end.cut", "UPDATE sandboxes SET sessions_due_at_ms = ? WHERE id = ? AND visible = 1",
@@ -187,7 +188,8 @@ static int lock_due(struct db *db, struct ended *ended, bool *found, struct erro
     return 0;
 }
 
-/* The rows of sandboxes are locked in the order of their ids, as by other changes of several. */
+/* A paused sandbox has no connections. The rows of sandboxes are locked in the order of their ids,
+ * as by other changes of several. */
 static int cut_next(struct db *db, struct ended *ended, unsigned *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
@@ -199,7 +201,8 @@ static int cut_next(struct db *db, struct ended *ended, unsigned *count, struct 
         return -1;
     for (; db_rows_next(rows); ++*count) {
         db_copy_text(ended->done_up_to, rows, 0);
-        if (db_exec(db, &cut_statement,
+        if (db_get_bool(rows, 1) &&
+            db_exec(db, &cut_statement,
                     DB_ARGS(db_i64(ended->cut_at_ms), db_text(ended->done_up_to)), NULL, err) < 0)
             return -1;
     }

@@ -42,8 +42,8 @@ static void put_sandboxes(const struct team *team, const char *prefix, unsigned 
 {
     for (unsigned i = 0; i < count; i++) {
         autofree char *id = xasprintf("%s%03u", prefix, i);
-        say(xasprintf("INSERT INTO sandboxes (id, team_id, route, instance_name, state, visible)"
-                      " VALUES ('%s', '%s', '%s', '%s', 'ready', 1)",
+        say(xasprintf("INSERT INTO sandboxes (id, team_id, route, instance_name, state, visible,"
+                      " reserved) VALUES ('%s', '%s', '%s', '%s', 'ready', 1, 1)",
                       id, team->id, id, id));
         say(xasprintf("INSERT INTO sandbox_token_keys (sandbox_id, api_key_id)"
                       " VALUES ('%s', '" KEY "')",
