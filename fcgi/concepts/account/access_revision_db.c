@@ -11,9 +11,8 @@ DB_STATEMENT(bump_statement) = {"access_revision.bump",
                                 false};
 DB_STATEMENT(note_statement) = {
     "access_revision.note",
-    "INSERT INTO access_changes (slot, revision, user_id)"
-    " SELECT a.revision % ?, a.revision, ? FROM access_revision a WHERE a.id = 1"
-    " ON DUPLICATE KEY UPDATE revision = VALUES(revision), user_id = VALUES(user_id)",
+    "REPLACE INTO access_changes (slot, revision, user_id)"
+    " SELECT a.revision % ?, a.revision, ? FROM access_revision a WHERE a.id = 1",
     false};
 DB_STATEMENT(changes_statement) = {
     "access_revision.changes",
