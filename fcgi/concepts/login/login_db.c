@@ -40,7 +40,7 @@ DB_STATEMENT(insert_statement) = {
     " idle_at_ms, expires_at_ms, address, user_agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 DB_STATEMENT(crowd_statement) = {
-    "login.crowd", "SELECT id FROM logins WHERE user_id = ? ORDER BY id DESC LIMIT 10 OFFSET ?",
+    "login.crowd", "SELECT id FROM logins WHERE user_id = ? ORDER BY id DESC LIMIT 1000 OFFSET ?",
     false};
 DB_STATEMENT(end_statement) = {"login.end", "DELETE FROM logins WHERE id = ? AND user_id = ?",
                                false};
