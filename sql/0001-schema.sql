@@ -59,6 +59,7 @@ INSERT INTO plans (name, position, resource_override, cpu_default, memory_mb_def
 -- `sandlotctl doctor` compare them with the sums. They are signed so that a wrong counter never stops a delete.
 -- removed_at_ms: the team was removed; its usage rows stay and its slug is free again.
 -- archive_turn_ms: when the archive last served this team; the archive serves teams in turn.
+-- session_epoch: a new number ends all access tokens of the team's sandboxes.
 CREATE TABLE teams (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     slug VARCHAR(63) COLLATE ascii_bin NOT NULL,
@@ -70,6 +71,7 @@ CREATE TABLE teams (
     stopped_sandboxes BIGINT NOT NULL DEFAULT 0,
     removed_at_ms BIGINT NULL,
     archive_turn_ms BIGINT NOT NULL DEFAULT 0,
+    session_epoch INT UNSIGNED NOT NULL DEFAULT 0,
     PRIMARY KEY (id),
     UNIQUE KEY teams_slug (slug),
     KEY teams_plan (plan),
@@ -215,13 +217,23 @@ CREATE TABLE api_key_uses (
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- One row: counts the changes of keys, users, members and teams. A worker's cached copy is valid while the number
--- stays the same.
+-- stays the same, or while no later row of access_changes names its user.
 CREATE TABLE access_revision (
     id TINYINT UNSIGNED NOT NULL,
     revision BIGINT UNSIGNED NOT NULL,
     PRIMARY KEY (id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 INSERT INTO access_revision (id, revision) VALUES (1, 1);
+
+-- The latest changes of access rights: the revision and the user whose rights changed; '': the rights of all. The next
+-- change of the same slot replaces a row.
+CREATE TABLE access_changes (
+    slot SMALLINT UNSIGNED NOT NULL,
+    revision BIGINT UNSIGNED NOT NULL,
+    user_id VARCHAR(30) COLLATE ascii_bin NOT NULL,
+    PRIMARY KEY (slot),
+    KEY access_changes_revision (revision)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- ===== Signing in =====
 
@@ -485,7 +497,6 @@ CREATE TABLE template_versions (
     lease_owner VARCHAR(64) COLLATE ascii_bin NOT NULL DEFAULT '',
     lease_until_ms BIGINT NULL,
     attempts INT UNSIGNED NOT NULL DEFAULT 0,
-    build_log MEDIUMTEXT NULL,
     finished_at_ms BIGINT NULL,
     net_admin TINYINT NOT NULL DEFAULT 0,
     size_mb INT UNSIGNED NULL,
@@ -503,6 +514,15 @@ CREATE TABLE template_versions (
     KEY template_versions_checkpoint (checkpoint_id, state),
     KEY template_versions_memory (memory_id),
     CONSTRAINT template_versions_template FOREIGN KEY (template_id) REFERENCES templates (id)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Build logs of versions, in parts: at_byte is the place of the part in the whole log.
+CREATE TABLE template_logs (
+    template_version_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    at_byte INT UNSIGNED NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (template_version_id, at_byte),
+    CONSTRAINT template_logs_version FOREIGN KEY (template_version_id) REFERENCES template_versions (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Where the source instance of a version is ready to be copied.
@@ -609,6 +629,7 @@ CREATE TABLE recipe_cache (
     used_at_ms BIGINT NOT NULL,
     PRIMARY KEY (team_id, step_key),
     KEY recipe_cache_used (team_id, used_at_ms),
+    KEY recipe_cache_active (used_at_ms, team_id),
     KEY recipe_cache_checkpoint (checkpoint_id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
@@ -646,7 +667,8 @@ CREATE TABLE warm_instances (
 -- sandbox is deleted. reserved: 1 while it holds quota of its team and room on its host; 2 when it is deleted and holds
 -- the room only, until its instance is gone. incarnation counts lifecycle moves: the result of a move counts only if
 -- the number is still the same. version changes with each change of what is shown; no number is used twice.
--- session_epoch: a new number ends all access tokens of the sandbox. sessions_due_at_ms: when a dispatcher disconnects
+-- session_epoch: a new number ends all access tokens of the sandbox. Tokens are valid for the sum of this number and that of the
+-- team. sessions_due_at_ms: when a dispatcher disconnects
 -- their holders; NULL: nothing is due.
 -- network is the wanted policy and network_revision counts its changes; network_applied is the revision that the
 -- firewall is known to have, 0: none. A dispatcher tries again at network_due_at_ms; NULL: nothing is due.
@@ -777,6 +799,19 @@ CREATE TABLE sandbox_token_keys (
     KEY sandbox_token_keys_ends (ends_at_ms),
     CONSTRAINT sandbox_token_keys_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE,
     CONSTRAINT sandbox_token_keys_key FOREIGN KEY (api_key_id) REFERENCES api_keys (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Teams whose access tokens have ended (teams.session_epoch), while a dispatcher schedules the end of their connections:
+-- for sandboxes with an id up to done_up_to it has. cut_at_ms: when the connections end. again_at_ms: the same for a second
+-- pass over all sandboxes, because the tokens ended again; NULL: no second pass.
+CREATE TABLE ended_access (
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    done_up_to CHAR(30) COLLATE ascii_bin NOT NULL,
+    cut_at_ms BIGINT NOT NULL,
+    again_at_ms BIGINT NULL,
+    due_at_ms BIGINT NOT NULL,
+    PRIMARY KEY (team_id),
+    KEY ended_access_due (due_at_ms)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Lifecycle operations in flight and their history. state: running, done, failed, superseded. The owner works on one
@@ -1028,6 +1063,7 @@ CREATE TABLE checkpoints (
     KEY checkpoints_version (template_version_id),
     KEY checkpoints_host (host_id),
     KEY checkpoints_cleanup (state, cleanup_at_ms, created_at_ms),
+    KEY checkpoints_old (team_id, state, created_at_ms),
     KEY checkpoints_archive (team_id, archived, state, created_at_ms),
     CONSTRAINT checkpoints_team FOREIGN KEY (team_id) REFERENCES teams (id),
     CONSTRAINT checkpoints_version FOREIGN KEY (template_version_id) REFERENCES template_versions (id)
@@ -1197,7 +1233,8 @@ CREATE TABLE event_throttles (
 
 -- Webhooks of teams. cursor_id: every event up to this number was delivered or waits in webhook_messages. kinds:
 -- comma-separated; '': all. Secrets are sealed, and removed from a deleted webhook, whose row stays for a while for
--- repeated requests. form: standard, e2b (the message format and signature of E2B's clients).
+-- repeated requests. form: standard, e2b (the message format and signature of E2B's clients). due_at_ms: when the first
+-- message is to be sent again; NULL: none. changed_at_ms: the last change of what the delivery reads.
 CREATE TABLE webhooks (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     team_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -1215,8 +1252,12 @@ CREATE TABLE webhooks (
     deleted_at_ms BIGINT NULL,
     form VARCHAR(16) COLLATE ascii_bin NOT NULL DEFAULT 'standard',
     name VARCHAR(255) NULL,
+    due_at_ms BIGINT NULL,
+    changed_at_ms BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (id),
     KEY webhooks_deleted (deleted_at_ms),
+    KEY webhooks_due (enabled, due_at_ms),
+    KEY webhooks_changed (changed_at_ms),
     KEY webhooks_of_team (team_id, id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
@@ -1262,6 +1303,7 @@ CREATE TABLE audit_log (
     mac BINARY(32) NOT NULL,
     PRIMARY KEY (id),
     KEY audit_log_team (team_id, id),
+    KEY audit_log_action (team_id, action, id),
     KEY audit_log_resource (resource, id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

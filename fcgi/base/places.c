@@ -5,15 +5,18 @@
 
 bool places_has_room(const struct places *places, const struct tenant *tenant)
 {
-    unsigned of_team = 0, of_user = 0;
+    unsigned of_team = 0, of_user = 0, most = places->most_of_tenant;
     assert(places->most <= PLACES_MAX);
+    if (places->count >= places->most)
+        return false;
+    if (places->most_when_busy && places->count >= places->most / 2)
+        most = places->most_when_busy;
     for (unsigned i = 0; i < places->count; i++) {
         const struct tenant *other = &places->taken[i].tenant;
         of_team += other->team == tenant->team;
         of_user += tenant->user && other->user == tenant->user;
     }
-    return places->count < places->most && of_team < places->most_of_tenant &&
-           of_user < places->most_of_tenant;
+    return of_team < most && of_user < most;
 }
 
 bool places_take(struct places *places, const struct tenant *tenant, uint64_t key)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Count the places of a program that serves many tenants. Each team can have a part only, and each
- * user as much in all teams together. */
+ * user as much in all teams together. While half of the places are taken, a tenant can have a
+ * smaller part: then a few tenants cannot take all places. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,11 +9,12 @@
 
 #include "base/tenant.h"
 
-#define PLACES_MAX 256
+#define PLACES_MAX 2048
 
 struct places {
-    unsigned most,
-        most_of_tenant; /* at most PLACES_MAX; most_of_tenant: of a team, and of a user */
+    unsigned most;           /* at most PLACES_MAX */
+    unsigned most_of_tenant; /* of a team, and of a user */
+    unsigned most_when_busy; /* the same, while half of all are taken; 0: most_of_tenant */
     unsigned count;
     struct place {
         struct tenant tenant;

@@ -103,7 +103,7 @@ static int team_body(struct db *db, void *context, struct error **err)
         return -1;
     if (insert_owner(db, made->owner.id, made->team.id, err) < 0)
         return -1;
-    return access_revision_bump(db, err);
+    return access_revision_bump(db, made->owner.id, err);
 }
 
 int team_create(struct db *db, const char *slug, const char *plan, const char *owner_name,
@@ -139,7 +139,7 @@ static int set_plan_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!affected)
         return error_set(err, ERR_NOT_FOUND, "There is no such team.");
-    return access_revision_bump(db, err);
+    return access_revision_bump(db, ACCESS_OF_ALL, err);
 }
 
 int team_set_plan(struct db *db, const char *slug, const char *plan, struct error **err)

@@ -452,6 +452,7 @@ struct revocation {
     const char *user_id, *id;
     bool with_created;
     unsigned revoked; /* keys that were valid until now */
+    unsigned left;    /* of access_end_of_key() */
 };
 
 /* A key that is revoked already counts as none. */
@@ -467,7 +468,7 @@ static int revoke_one(struct db *db, struct revocation *revocation, const char *
     if (result < 0 || !affected)
         return result;
     revocation->revoked++;
-    return access_end_of_key(db, id, NULL, err);
+    return access_end_of_key(db, id, NULL, &revocation->left, err);
 }
 
 static int lock_user_of(struct db *db, const char *id, struct error **err)
@@ -562,23 +563,33 @@ int api_key_list_created(struct db *db, const char *user_id, const char *id, str
     return 0;
 }
 
+static int bump_revision(struct db *db, const char *id, struct error **err)
+{
+    char user_id[ID_SIZE];
+    if (db_query_text(db, &user_of_statement, DB_ARGS(db_text(id)), user_id, sizeof user_id, err) <
+        0)
+        return -1;
+    return access_revision_bump(db, user_id, err);
+}
+
 static int revoke_body(struct db *db, void *context, struct error **err)
 {
     struct revocation *revocation = context;
     const char *id = revocation->id;
     revocation->revoked = 0;
+    revocation->left = ACCESS_END_AT_ONCE;
     if ((revocation->with_created && lock_user_of(db, id, err) < 0) ||
         revoke_one(db, revocation, id, err) < 0 ||
         (revocation->with_created && revoke_created(db, revocation, err) < 0))
         return -1;
-    return revocation->revoked ? access_revision_bump(db, err)
+    return revocation->revoked ? bump_revision(db, id, err)
                                : error_set(err, ERR_NOT_FOUND, "There is no such API key.");
 }
 
 int api_key_revoke(struct db *db, const char *user_id, const char *id, bool with_created,
                    struct error **err)
 {
-    struct revocation revocation = {user_id, id, with_created, 0};
+    struct revocation revocation = {.user_id = user_id, .id = id, .with_created = with_created};
     return db_transaction(db, revoke_body, &revocation, err);
 }
 

@@ -47,6 +47,8 @@ DB_STATEMENT(delete_statement) = {
     "DELETE FROM memberships WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
     false};
 
+DB_STATEMENT(user_statement) = {"member.user", "SELECT id FROM users WHERE name = ?", true};
+
 static enum team_role read_role(const struct db_rows *rows)
 {
     enum team_role role;
@@ -157,6 +159,15 @@ int member_row_record(struct db *db, enum event_kind kind, const char *team_id,
     return event_add(db, &note, err);
 }
 
+static int bump_revision(struct db *db, const char *user_name, struct error **err)
+{
+    char user_id[ID_SIZE];
+    if (db_query_text(db, &user_statement, DB_ARGS(db_text(user_name)), user_id, sizeof user_id,
+                      err) < 0)
+        return -1;
+    return access_revision_bump(db, user_id, err);
+}
+
 int member_row_insert(struct db *db, const char *team_id, const char *user_name,
                       enum team_role role, struct member *member, struct error **err)
 {
@@ -172,7 +183,7 @@ int member_row_insert(struct db *db, const char *team_id, const char *user_name,
         member_row_record(db, EVENT_MEMBER_ADDED, team_id, user_name, team_role_name(role), err) <
             0)
         return -1;
-    return access_revision_bump(db, err);
+    return bump_revision(db, user_name, err);
 }
 
 static int add_body(struct db *db, void *context, struct error **err)
@@ -230,7 +241,7 @@ static int change_body(struct db *db, void *context, struct error **err)
     if ((change->removes || change->role == ROLE_VIEWER) &&
         access_end_of_team(db, change->team_id, err) < 0)
         return -1;
-    return access_revision_bump(db, err);
+    return bump_revision(db, change->user_name, err);
 }
 
 int member_set_role(struct db *db, const char *team_id, const char *user_name, enum team_role role,

@@ -172,7 +172,7 @@ static int change_body(struct db *db, void *context, struct error **err)
             return -1;
     if (plan_get(db, change->plan_name, &plan, err) < 0 || plan_check(&plan, err) < 0)
         return -1;
-    return access_revision_bump(db, err);
+    return access_revision_bump(db, ACCESS_OF_ALL, err);
 }
 
 int plan_set(struct db *db, const char *name, const struct plan_value *values, unsigned count,
@@ -208,7 +208,7 @@ static int create_body(struct db *db, void *context, struct error **err)
     if (db_exec(db, &set_is_public_statement, DB_ARGS(db_u64(0), db_text(plan->name)), NULL, err) <
         0)
         return -1;
-    return access_revision_bump(db, err);
+    return access_revision_bump(db, ACCESS_OF_ALL, err);
 }
 
 int plan_create(struct db *db, const char *name, const char *from, struct error **err)
@@ -239,7 +239,7 @@ static int remove_body(struct db *db, void *context, struct error **err)
         return -1;
     return db_exec(db, &delete_statement, DB_ARGS(name), NULL, err) < 0
                ? -1
-               : access_revision_bump(db, err);
+               : access_revision_bump(db, ACCESS_OF_ALL, err);
 }
 
 int plan_remove(struct db *db, const char *name, struct error **err)

@@ -14,12 +14,12 @@
 
 struct place {
     char lookup[API_KEY_LOOKUP_LENGTH + 1]; /* "": free */
-    uint64_t revision;
     struct api_key_credential credential;
     struct principal principal;
 };
 
 struct principal_cache {
+    uint64_t revision; /* the access revision for which all places are valid */
     struct place places[PLACES];
 };
 
@@ -57,14 +57,13 @@ static void copy_principal(struct principal *to, const struct principal *from)
     memcpy(to->teams, from->teams, from->team_count * sizeof *to->teams);
 }
 
-static void keep(struct place *place, const char *lookup, uint64_t revision,
+static void keep(struct place *place, const char *lookup,
                  const struct api_key_credential *credential, const struct principal *principal)
 {
     clear(place);
     if (!credential->found || !principal->team_count || principal->team_count > TEAMS_MAX)
         return;
     memcpy(place->lookup, lookup, sizeof place->lookup);
-    place->revision = revision;
     place->credential = *credential;
     copy_principal(&place->principal, principal);
 }
@@ -77,29 +76,48 @@ bool principal_cache_look(struct principal_cache *cache, const char *lookup,
         return false;
     *credential = place->credential;
     copy_principal(principal, &place->principal);
-    principal->revision = place->revision;
+    principal->revision = cache->revision;
     return true;
+}
+
+/* Forget the keys of the users whose rights have changed. */
+static int follow(struct principal_cache *cache, struct db *db, struct error **err)
+{
+    struct access_changes changes;
+    uint64_t revision;
+    if (access_revision_get(db, &revision, err) < 0)
+        return -1;
+    if (revision == cache->revision)
+        return 0;
+    if (access_changes_read(db, cache->revision, revision, &changes, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < PLACES; i++) {
+        struct place *place = &cache->places[i];
+        if (*place->lookup && access_changes_concern(&changes, place->principal.user_id))
+            clear(place);
+    }
+    cache->revision = revision;
+    return 0;
 }
 
 int principal_cache_find(struct principal_cache *cache, struct db *db, const char *lookup,
                          struct api_key_credential *credential, struct principal *principal,
                          struct error **err)
 {
-    uint64_t revision;
     if (!cache)
         return api_key_row_find(db, lookup, credential, principal, err);
-    if (access_revision_get(db, &revision, err) < 0)
+    if (follow(cache, db, err) < 0)
         return -1;
     struct place *place = place_of(cache, lookup);
-    if (place->revision == revision && strcmp(place->lookup, lookup) == 0) {
+    if (strcmp(place->lookup, lookup) == 0) {
         *credential = place->credential;
         copy_principal(principal, &place->principal);
     } else {
         if (api_key_row_find(db, lookup, credential, principal, err) < 0)
             return -1;
-        keep(place, lookup, revision, credential, principal);
+        keep(place, lookup, credential, principal);
     }
-    principal->revision = revision;
+    principal->revision = cache->revision;
     return 0;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The keys that a worker has seen lately, with their users and teams. An entry is valid while the
- * access revision stays the same (account/access_revision.h). A revoked key, a removed member and a
- * disabled user are therefore refused at the next request.
+ * The keys that a worker has seen lately, with their users and teams. Each request reads the access
+ * revision (account/access_revision.h). When it has changed, the keys of the users whose rights
+ * have changed are forgotten. A revoked key, a removed member and a disabled user are therefore
+ * refused at the next request, and the keys of others stay known.
  */
 #pragma once
 

@@ -11,7 +11,7 @@ int principal_cache_find(struct principal_cache *cache, struct db *db, const cha
                          struct api_key_credential *credential, struct principal *principal,
                          struct error **err);
 
-/* Find a key in the cache, of any revision; principal->revision says which. */
+/* Find a key in the cache; it is valid for the access revision principal->revision. */
 bool principal_cache_look(struct principal_cache *cache, const char *lookup,
                           struct api_key_credential *credential, struct principal *principal);
 

@@ -37,6 +37,7 @@ DROP(drop_invitations_statement, "removal.drop_invitations", "team_invitations")
 DROP(drop_links_statement, "removal.drop_links", "team_links");
 DROP(drop_secrets_statement, "removal.drop_secrets", "secrets");
 DROP(drop_changed_statement, "removal.drop_changed", "changed_secrets");
+DROP(drop_ended_statement, "removal.drop_ended", "ended_access");
 DROP(drop_proxy_statement, "removal.drop_proxy", "team_egress_proxies");
 DROP(drop_names_statement, "removal.drop_names", "denied_names");
 DROP(drop_webhooks_statement, "removal.drop_webhooks", "webhooks");
@@ -96,6 +97,7 @@ static int end_team(struct db *db, const char *team_id, struct error **err)
         &drop_links_statement,   &drop_secrets_statement,  &drop_invitations_statement,
         &drop_proxy_statement,   &drop_messages_statement, &drop_webhooks_statement,
         &drop_cache_statement,   &drop_names_statement,    &drop_changed_statement,
+        &drop_ended_statement,
     };
     struct db_value id = db_text(team_id);
     for (size_t i = 0; i < ARRAY_SIZE(drops); i++)
@@ -127,7 +129,7 @@ static int team_body(struct db *db, void *context, struct error **err)
     struct team team;
     if (team_get_by_slug(db, context, &team, err) < 0 || check_removable(db, &team, err) < 0)
         return -1;
-    return end_team(db, team.id, err) < 0 ? -1 : access_revision_bump(db, err);
+    return end_team(db, team.id, err) < 0 ? -1 : access_revision_bump(db, ACCESS_OF_ALL, err);
 }
 
 int team_remove(struct db *db, const char *slug, struct error **err)
@@ -189,7 +191,7 @@ static int user_body(struct db *db, void *context, struct error **err)
     if (access_end_of_user(db, id, err) < 0 ||
         db_exec(db, &drop_user_statement, DB_ARGS(db_text(id)), NULL, err) < 0)
         return -1;
-    return access_revision_bump(db, err);
+    return access_revision_bump(db, ACCESS_OF_ALL, err);
 }
 
 int user_remove(struct db *db, const char *name, const char *heir, struct error **err)

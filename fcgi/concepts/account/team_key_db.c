@@ -23,7 +23,7 @@ DB_STATEMENT(list_statement) = {
     " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?) ORDER BY k.id DESC LIMIT ?",
     true};
 DB_STATEMENT(lock_statement) = {"team_key.lock",
-                                "SELECT k.all_teams" REACHING
+                                "SELECT k.all_teams, k.user_id" REACHING
                                 " WHERE m.team_id = ? AND k.id = ?" DOES_REACH IS_SEEN
                                 " FOR UPDATE",
                                 false};
@@ -72,6 +72,8 @@ static int exclude_body(struct db *db, void *context, struct error **err)
 {
     const struct exclusion *exclusion = context;
     struct db_value key = db_text(exclusion->key_id), team = db_text(exclusion->team_id);
+    unsigned left = ACCESS_END_AT_ONCE;
+    char user_id[ID_SIZE];
     bool all_teams;
     {
         db_rows_auto *rows = NULL;
@@ -81,13 +83,14 @@ static int exclude_body(struct db *db, void *context, struct error **err)
         if (!db_rows_next(rows))
             return error_set(err, ERR_NOT_FOUND, "There is no such key.");
         all_teams = db_get_bool(rows, 0);
+        db_copy_text(user_id, rows, 1);
     }
     if (db_exec(db, all_teams ? &exclude_statement : &leave_statement, DB_ARGS(key, team), NULL,
                 err) < 0 ||
         db_exec(db, &revoke_statement, DB_ARGS(db_i64(clock_now_ms()), key, key), NULL, err) < 0 ||
-        access_end_of_key(db, exclusion->key_id, exclusion->team_id, err) < 0)
+        access_end_of_key(db, exclusion->key_id, exclusion->team_id, &left, err) < 0)
         return -1;
-    return access_revision_bump(db, err);
+    return access_revision_bump(db, user_id, err);
 }
 
 int team_key_exclude(struct db *db, const char *team_id, const char *owner_id, const char *key_id,

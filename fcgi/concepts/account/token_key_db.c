@@ -105,7 +105,8 @@ int token_key_note_new(struct db *db, const struct principal *principal, const c
 
 static int end_body(struct db *db, void *context, struct error **err)
 {
-    return access_end_of_key(db, context, NULL, err);
+    unsigned left = ACCESS_END_AT_ONCE;
+    return access_end_of_key(db, context, NULL, &left, err);
 }
 
 int token_key_expire_next(struct db *db, bool *worked, struct error **err)

@@ -56,10 +56,13 @@ DB_STATEMENT(grant_statement) = {"approval.grant", "UPDATE approvals SET until_m
 #define FORGET "UPDATE approvals SET target = id, until_ms = NULL WHERE "
 DB_STATEMENT(forget_statement) = {"approval.forget", FORGET "id = ?", false};
 DB_STATEMENT(forget_all_statement) = {"approval.forget_all", FORGET "sandbox_id = ?", false};
+/* Teams take turns: a team may have many answers that end at once. */
 DB_STATEMENT(ended_statement) = {
     "approval.ended",
-    "SELECT sandbox_id FROM approvals WHERE until_ms <= ? GROUP BY sandbox_id"
-    " ORDER BY MIN(until_ms) LIMIT 100",
+    "SELECT d.sandbox_id FROM (SELECT sandbox_id, MIN(until_ms) AS at_ms,"
+    "   ROW_NUMBER() OVER (PARTITION BY team_id ORDER BY MIN(until_ms)) AS place"
+    "   FROM approvals WHERE until_ms <= ? GROUP BY team_id, sandbox_id) d"
+    " ORDER BY d.place, d.at_ms LIMIT 100",
     true};
 DB_STATEMENT(end_statement) = {
     "approval.end", "DELETE FROM approvals WHERE sandbox_id = ? AND until_ms <= ?", false};

@@ -108,6 +108,11 @@ struct audit_filter {
     int64_t since_ms, until_ms;
 };
 
-/* List rows before the id (NULL: from the newest); the caller frees the array. */
+#define AUDIT_SCAN_MAX 10000
+
+/* List rows before the id (NULL: from the newest); the caller frees the array.
+ *
+ * end: ID_SIZE bytes; then the list ends after AUDIT_SCAN_MAX rows that an index cannot choose, and
+ * *end is the id of the last one, or "" when no rows are left. NULL: without such an end. */
 int audit_list(struct db *db, const struct audit_filter *filter, const char *before, unsigned limit,
-               struct audit_entry **entries, unsigned *count, struct error **err);
+               struct audit_entry **entries, unsigned *count, char *end, struct error **err);

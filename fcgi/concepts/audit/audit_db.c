@@ -12,7 +12,7 @@ DB_STATEMENT(insert_statement) = {
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 
-/* By team, by resource, or all rows: each has its own index. */
+/* By team, by team and action, by resource, or all rows: each has its own index. */
 #define LIST(where)                                                                              \
     "SELECT " AUDIT_COLUMNS ", u.name, " NAME_OF_THING(                                          \
         "CONVERT(a.resource USING ascii)") " FROM audit_log a LEFT JOIN users u ON u.id = "      \
@@ -24,8 +24,21 @@ DB_STATEMENT(insert_statement) = {
                                            " ORDER BY a.id DESC LIMIT ?"
 DB_STATEMENT(list_statement) = {"audit.list", LIST(""), true};
 DB_STATEMENT(list_team_statement) = {"audit.list_team", LIST("a.team_id = ? AND"), true};
+DB_STATEMENT(list_action_statement) = {"audit.list_action",
+                                       LIST("a.team_id = ? AND a.action = ? AND"), true};
 DB_STATEMENT(list_resource_statement) = {
     "audit.list_resource", LIST("a.resource = ? AND (? IS NULL OR a.team_id = ?) AND"), true};
+
+/* Find the last of so many rows of an index. */
+#define BOUND(where)                                    \
+    "SELECT a.id FROM audit_log a WHERE " where         \
+    " a.id >= ? AND a.id < ? ORDER BY a.id DESC LIMIT " \
+    "1 OFFSET ?"
+DB_STATEMENT(bound_team_statement) = {"audit.bound_team", BOUND("a.team_id = ? AND"), true};
+DB_STATEMENT(bound_action_statement) = {"audit.bound_action",
+                                        BOUND("a.team_id = ? AND a.action = ? AND"), true};
+DB_STATEMENT(bound_resource_statement) = {"audit.bound_resource", BOUND("a.resource = ? AND"),
+                                          true};
 
 int audit_row_insert(struct db *db, const struct audit_entry *entry, uint16_t mac_key_id,
                      const unsigned char mac[MAC_BYTES], struct error **err)
@@ -69,6 +82,7 @@ void audit_row_read(const struct db_rows *rows, unsigned first, struct audit_ent
     db_copy_text(entry->begun_id, rows, first + 12);
 }
 
+/* Choose the statement by the index that fits the filter. */
 static unsigned choose(const struct audit_filter *filter, const struct db_statement **statement,
                        struct db_value *args)
 {
@@ -79,13 +93,42 @@ static unsigned choose(const struct audit_filter *filter, const struct db_statem
         args[1] = args[2] = team;
         return 3;
     }
-    *statement = filter->team_id ? &list_team_statement : &list_statement;
     args[0] = team;
-    return filter->team_id ? 1 : 0;
+    args[1] = db_text(filter->action);
+    *statement = !filter->team_id ? &list_statement
+                 : filter->action ? &list_action_statement
+                                  : &list_team_statement;
+    return !filter->team_id ? 0 : filter->action ? 2 : 1;
+}
+
+/* Bound the rows that the list reads, if an index cannot choose them by all filters: move `since`
+ * forward, and set *end to the id where the list ends. */
+static int bound_scan(struct db *db, const struct audit_filter *filter, char since[ID_SIZE],
+                      const char *until, char *end, struct error **err)
+{
+    struct db_value args[5] = {db_text(filter->resource ? filter->resource : filter->team_id),
+                               db_text(filter->action)};
+    bool by_action = filter->action && !filter->resource;
+    unsigned n = by_action ? 2 : 1;
+    *end = '\0';
+    if (!filter->resource && (!filter->actor || !filter->team_id))
+        return 0;
+    args[n++] = db_text(since);
+    args[n++] = db_text(until);
+    args[n++] = db_u64(AUDIT_SCAN_MAX - 1);
+    if (db_query_text(db,
+                      filter->resource ? &bound_resource_statement
+                      : by_action      ? &bound_action_statement
+                                       : &bound_team_statement,
+                      args, n, end, ID_SIZE, err) < 0)
+        return -1;
+    if (*end)
+        memcpy(since, end, ID_SIZE);
+    return 0;
 }
 
 int audit_list(struct db *db, const struct audit_filter *filter, const char *before, unsigned limit,
-               struct audit_entry **entries, unsigned *count, struct error **err)
+               struct audit_entry **entries, unsigned *count, char *end, struct error **err)
 {
     const struct db_statement *statement;
     struct db_value args[16];
@@ -98,6 +141,8 @@ int audit_list(struct db *db, const struct audit_filter *filter, const char *bef
         id_floor("aud_", filter->until_ms, until);
     if (!filter->until_ms || (before && strcmp(before, until) < 0))
         snprintf(until, sizeof until, "%s", before ? before : "aud_~");
+    if (end && bound_scan(db, filter, since, until, end, err) < 0)
+        return -1;
     unsigned n = choose(filter, &statement, args);
     args[n++] = db_text(since);
     args[n++] = db_text(until);

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "account/access_end.h"
+#include "account/access_revision.h"
 #include "account/api_key.h"
 #include "account/invitation.h"
 #include "account/member.h"

@@ -203,9 +203,10 @@ static int disable_body(struct db *db, void *context, struct error **err)
                 err) < 0 ||
         db_exec(db, &drop_invites_statement, DB_ARGS(db_text(user_id)), NULL, err) < 0)
         return -1;
-    if (login_row_end_all(db, user_id, NULL, err) < 0 || access_end_of_user(db, user_id, err) < 0)
+    /* Rows of teams may be locked, so they come before the lock of the access revision. */
+    if (access_end_of_user(db, user_id, err) < 0 || login_row_end_all(db, user_id, NULL, err) < 0)
         return -1;
-    return access_revision_bump(db, err);
+    return access_revision_bump(db, user_id, err);
 }
 
 int credential_disable(struct db *db, const char *user_id, struct error **err)
@@ -218,7 +219,7 @@ static int enable_body(struct db *db, void *context, struct error **err)
     const char *user_id = context;
     if (db_exec(db, &enable_statement, DB_ARGS(db_text(user_id)), NULL, err) < 0)
         return -1;
-    return access_revision_bump(db, err);
+    return access_revision_bump(db, user_id, err);
 }
 
 int credential_enable(struct db *db, const char *user_id, struct error **err)

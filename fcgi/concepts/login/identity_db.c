@@ -138,8 +138,9 @@ static int write_membership(struct db *db, const struct follow *follow, const ch
 {
     if (!follow->is_member && !is_there)
         return 0;
-    return write_change(db, follow, team_id, is_there, err) < 0 ? -1
-                                                                : access_revision_bump(db, err);
+    return write_change(db, follow, team_id, is_there, err) < 0
+               ? -1
+               : access_revision_bump(db, follow->user_id, err);
 }
 
 static int follow_body(struct db *db, void *context, struct error **err)

@@ -11,7 +11,7 @@
 #include "login/credential_row.h"
 #include "login/login_row.h"
 
-#define PURGE_BATCH   1000
+#define PURGE_BATCH   100
 #define PURGE_MOST_MS 10000
 
 #define LOGIN_COLUMNS                                                                     \
@@ -40,14 +40,17 @@ DB_STATEMENT(insert_statement) = {
     " idle_at_ms, expires_at_ms, address, user_agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 DB_STATEMENT(crowd_statement) = {
-    "login.crowd", "SELECT id FROM logins WHERE user_id = ? ORDER BY id DESC LIMIT ? OFFSET ?",
-    true};
+    "login.crowd", "SELECT id FROM logins WHERE user_id = ? ORDER BY id DESC LIMIT 1000 OFFSET ?",
+    false};
 DB_STATEMENT(end_statement) = {"login.end", "DELETE FROM logins WHERE id = ? AND user_id = ?",
                                false};
 DB_STATEMENT(end_all_statement) = {"login.end_all",
                                    "DELETE FROM logins WHERE user_id = ? AND id <> ?", false};
-DB_STATEMENT(purge_statement) = {
-    "login.purge", "DELETE FROM logins WHERE idle_at_ms < ? ORDER BY idle_at_ms LIMIT ?", false};
+DB_STATEMENT(idle_statement) = {"login.idle",
+                                "SELECT l.id, l.user_id, EXISTS (SELECT 1 FROM api_keys k WHERE "
+                                "k.login_id = l.id) FROM logins l"
+                                " WHERE l.idle_at_ms < ? ORDER BY l.idle_at_ms LIMIT ?",
+                                false};
 
 void secret_hash_read(const struct db_rows *rows, unsigned first, struct secret_hash *kept)
 {
@@ -112,40 +115,13 @@ int login_row_seen(struct db *db, const char *id, int64_t seen_at_ms, int64_t id
                    NULL, err);
 }
 
-/* Delete sign-ins, and bump the access revision: keys that are bound to a sign-in are deleted with
- * its row. */
-static int delete_logins(struct db *db, const struct db_statement *statement,
-                         const struct db_value *args, size_t count, uint64_t *affected,
-                         struct error **err)
-{
-    if (db_exec(db, statement, args, count, affected, err) < 0)
-        return -1;
-    return *affected ? access_revision_bump(db, err) : 0;
-}
-
-/* End one sign-in, with the keys that are bound to it and the tokens of these keys. */
+/* End a sign-in, with the keys that are bound to it. The caller increments the access revision. */
 static int end_one(struct db *db, const char *user_id, const char *id, uint64_t *affected,
                    struct error **err)
 {
     if (access_end_of_login(db, user_id, id, "", err) < 0)
         return -1;
-    return delete_logins(db, &end_statement, DB_ARGS(db_text(id), db_text(user_id)), affected, err);
-}
-
-/* Make room for one more sign-in of the user: the oldest ones end. */
-static int end_oldest(struct db *db, const char *user_id, struct error **err)
-{
-    char ids[LOGINS_MAX][ID_SIZE];
-    unsigned count = 0;
-    uint64_t affected;
-    if (db_query_ids(db, &crowd_statement,
-                     DB_ARGS(db_text(user_id), db_u64(LOGINS_MAX), db_u64(LOGINS_MAX - 1)),
-                     LOGINS_MAX, ids, &count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count; i++)
-        if (end_one(db, user_id, ids[i], &affected, err) < 0)
-            return -1;
-    return 0;
+    return db_exec(db, &end_statement, DB_ARGS(db_text(id), db_text(user_id)), affected, err);
 }
 
 struct insert {
@@ -154,21 +130,36 @@ struct insert {
     const struct secret_hash *kept;
 };
 
+/* Make room for one more sign-in of a locked user. */
+static int end_oldest(struct db *db, const char *user_id, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    uint64_t ended = 0;
+    if (db_query(db, &crowd_statement, DB_ARGS(db_text(user_id), db_u64(LOGINS_MAX - 1)), &rows,
+                 err) < 0)
+        return -1;
+    for (; db_rows_next(rows); ended++)
+        if (end_one(db, user_id, db_get_text(rows, 0), NULL, err) < 0)
+            return -1;
+    return ended ? access_revision_bump(db, user_id, err) : 0;
+}
+
 static int insert_body(struct db *db, void *context, struct error **err)
 {
     const struct insert *insert = context;
     const struct login *login = insert->login;
+    struct db_value user = db_text(login->user_id);
     if (credential_row_lock(db, login->user_id, insert->epoch, err) < 0 ||
         end_oldest(db, login->user_id, err) < 0)
         return -1;
-    return db_exec(
-        db, &insert_statement,
-        DB_ARGS(db_text(login->id), db_text(login->user_id), db_u64(insert->kept->key_id),
-                db_blob(insert->kept->hash, sizeof insert->kept->hash), db_text(login->method),
-                db_i64(login->created_at_ms), db_i64(login->last_seen_at_ms),
-                db_i64(login->idle_at_ms), db_i64(login->expires_at_ms), db_text(login->address),
-                db_text(login->user_agent)),
-        NULL, err);
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(login->id), user, db_u64(insert->kept->key_id),
+                           db_blob(insert->kept->hash, sizeof insert->kept->hash),
+                           db_text(login->method), db_i64(login->created_at_ms),
+                           db_i64(login->last_seen_at_ms), db_i64(login->idle_at_ms),
+                           db_i64(login->expires_at_ms), db_text(login->address),
+                           db_text(login->user_agent)),
+                   NULL, err);
 }
 
 int login_row_insert(struct db *db, const struct login *login, unsigned epoch,
@@ -182,10 +173,11 @@ int login_row_end_all(struct db *db, const char *user_id, const char *except_id,
 {
     uint64_t affected;
     const char *except = except_id ? except_id : "";
-    if (access_end_of_login(db, user_id, NULL, except, err) < 0)
+    if (access_end_of_login(db, user_id, NULL, except, err) < 0 ||
+        db_exec(db, &end_all_statement, DB_ARGS(db_text(user_id), db_text(except)), &affected,
+                err) < 0)
         return -1;
-    return delete_logins(db, &end_all_statement, DB_ARGS(db_text(user_id), db_text(except)),
-                         &affected, err);
+    return affected ? access_revision_bump(db, user_id, err) : 0;
 }
 
 int login_list(struct db *db, const char *user_id, struct login **logins, unsigned *count,
@@ -206,7 +198,8 @@ static int end_body(struct db *db, void *context, struct error **err)
     uint64_t affected;
     if (end_one(db, end->user_id, end->id, &affected, err) < 0)
         return -1;
-    return affected ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such sign-in.");
+    return affected ? access_revision_bump(db, end->user_id, err)
+                    : error_set(err, ERR_NOT_FOUND, "There is no such sign-in.");
 }
 
 int login_end(struct db *db, const char *user_id, const char *id, struct error **err)
@@ -215,23 +208,40 @@ int login_end(struct db *db, const char *user_id, const char *id, struct error *
     return db_transaction(db, end_body, &end, err);
 }
 
+/* A sign-in with bound keys has a transaction of its own, because its end changes rows of
+ * sandboxes. */
 static int purge_body(struct db *db, void *context, struct error **err)
 {
-    int64_t now_ms = clock_now_ms();
-    if (access_end_of_idle_logins(db, now_ms, err) < 0)
+    unsigned *ended = context;
+    db_rows_auto *rows = NULL;
+    char user_ids[PURGE_BATCH][ID_SIZE];
+    bool has_keys = false;
+    *ended = 0;
+    if (db_query(db, &idle_statement, DB_ARGS(db_i64(clock_now_ms()), db_u64(PURGE_BATCH)), &rows,
+                 err) < 0)
         return -1;
-    return delete_logins(db, &purge_statement, DB_ARGS(db_i64(now_ms), db_u64(PURGE_BATCH)),
-                         context, err);
+    while (!has_keys && db_rows_next(rows)) {
+        has_keys = db_get_bool(rows, 2);
+        if (has_keys && *ended)
+            break;
+        if (end_one(db, db_get_text(rows, 1), db_get_text(rows, 0), NULL, err) < 0)
+            return -1;
+        db_copy_text(user_ids[*ended], rows, 1);
+        ++*ended;
+    }
+    for (unsigned i = 0; i < *ended; i++)
+        if (access_revision_bump(db, user_ids[i], err) < 0)
+            return -1;
+    return 0;
 }
 
-/* Keys end with these rows, so one transaction deletes a batch and bumps the revision. */
 int login_purge(struct db *db, struct error **err)
 {
     int64_t until_ms = clock_monotonic_ms() + PURGE_MOST_MS;
-    uint64_t affected;
+    unsigned ended;
     do {
-        if (db_transaction(db, purge_body, &affected, err) < 0)
+        if (db_transaction(db, purge_body, &ended, err) < 0)
             return -1;
-    } while (affected == PURGE_BATCH && clock_monotonic_ms() < until_ms);
+    } while (ended && clock_monotonic_ms() < until_ms);
     return 0;
 }

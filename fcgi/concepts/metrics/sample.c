@@ -18,6 +18,7 @@
 #define PURGE_ROWS 5000 /* of one statement */
 
 #define WANTED_MS  30000 /* after the last request */
+#define WANTED_MAX 10000
 #define NEW_MS     (2 * SAMPLE_SOON_MS)
 /* The time for which runtime_measure_ops.instances() may return the same numbers again. */
 #define REPEATED_MS 10000
@@ -433,7 +434,8 @@ int sample_soon(struct worker *worker, struct sampler *sampler, struct error **e
 {
     int64_t now_ms = clock_now_ms();
     struct wanted wanted = {.new_since_ms = now_ms - NEW_MS};
-    if (sample_wanted(worker->db, now_ms - WANTED_MS, &wanted.ids, &wanted.count, err) < 0)
+    if (sample_wanted(worker->db, now_ms - WANTED_MS, WANTED_MAX, &wanted.ids, &wanted.count, err) <
+        0)
         return -1;
     int result = sample(worker, sampler, &wanted, err);
     free(wanted.ids);

@@ -96,9 +96,10 @@ struct sample_row {
 /* Insert samples, some hundred in each statement. */
 int sample_insert(struct db *db, const struct sample_row *rows, size_t count, struct error **err);
 
-/* List the sandboxes that were asked for since since_ms, by id; the caller frees the array. */
+/* List the running sandboxes that were asked for since since_ms, at most limit, by id. The teams
+ * take turns. The caller frees the array. */
 typedef char sample_id[ID_SIZE];
-int sample_wanted(struct db *db, int64_t since_ms, sample_id **ids, size_t *count,
+int sample_wanted(struct db *db, int64_t since_ms, unsigned limit, sample_id **ids, size_t *count,
                   struct error **err);
 int sample_delete_wants_before(struct db *db, int64_t at_ms, struct error **err);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -61,9 +63,14 @@ DB_STATEMENT(want_statement) = {
     "INSERT INTO sample_wants (sandbox_id, asked_at_ms) VALUES (?, ?) ON DUPLICATE KEY UPDATE"
     " asked_at_ms = IF(asked_at_ms < ?, VALUES(asked_at_ms), asked_at_ms)",
     false};
+/* Teams take turns: one with many sandboxes leaves room to others. */
 DB_STATEMENT(wanted_statement) = {
     "sample.wanted",
-    "SELECT sandbox_id FROM sample_wants WHERE asked_at_ms >= ? ORDER BY sandbox_id LIMIT 10000",
+    "SELECT o.sandbox_id FROM (SELECT w.sandbox_id,"
+    "   ROW_NUMBER() OVER (PARTITION BY s.team_id ORDER BY w.asked_at_ms DESC, w.sandbox_id)"
+    "   AS place FROM sample_wants w JOIN sandboxes s ON s.id = w.sandbox_id"
+    "   WHERE w.asked_at_ms >= ? AND s.state = 'ready') o"
+    " ORDER BY o.place, o.sandbox_id LIMIT ?",
     true};
 DB_STATEMENT(delete_wants_statement) = {"sample.delete_wants",
                                         "DELETE FROM sample_wants WHERE asked_at_ms < ?", false};
@@ -103,19 +110,26 @@ int sample_want(struct db *db, const char *sandbox_id, struct error **err)
                    NULL, err);
 }
 
-int sample_wanted(struct db *db, int64_t since_ms, sample_id **ids, size_t *count,
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+int sample_wanted(struct db *db, int64_t since_ms, unsigned limit, sample_id **ids, size_t *count,
                   struct error **err)
 {
     db_rows_auto *rows = NULL;
     *ids = NULL;
     *count = 0;
-    if (db_query(db, &wanted_statement, DB_ARGS(db_i64(since_ms)), &rows, err) < 0)
+    if (db_query(db, &wanted_statement, DB_ARGS(db_i64(since_ms), db_u64(limit)), &rows, err) < 0)
         return -1;
     while (db_rows_next(rows)) {
         *ids = xreallocarray(*ids, *count + 1, sizeof **ids);
         db_copy_text((*ids)[*count], rows, 0);
         ++*count;
     }
+    if (*count)
+        qsort(*ids, *count, sizeof **ids, compare_ids);
     return 0;
 }
 

@@ -63,6 +63,16 @@ int recipe_cache_has(struct db *db, const char *team_id, const char *key, bool *
 int recipe_cache_add(struct db *db, const char *team_id, const char *key, const char *checkpoint_id,
                      struct error **err);
 
-/* Delete what is beyond the bounds of each team, the longest unused first, and what no build can
- * use any more; a few at once. */
+/* The bounds of a team. */
+struct recipe_cache_bounds {
+    uint64_t steps, gb;
+};
+
+/* Delete the steps beyond the bounds, the longest unused first, and those that no build can use any
+ * more; a few at once. Look at the teams with builds since since_ms, and at the next teams after
+ * the id `after` ("": the first ones). after: returns where the next call continues. */
+int recipe_cache_trim(struct db *db, const struct recipe_cache_bounds *bounds, int64_t since_ms,
+                      char after[ID_SIZE], struct error **err);
+
+/* Do this with the bounds of the settings, for the next teams. */
 int recipe_cache_purge(struct worker *worker, struct error **err);

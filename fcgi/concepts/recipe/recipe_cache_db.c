@@ -6,7 +6,10 @@
 #include "recipe/recipe_cache.h"
 #include "recipe/recipe_image.h"
 
-#define PURGED_AT_ONCE 500
+#define PURGED_AT_ONCE  500   /* steps of a team */
+#define ACTIVE_AT_ONCE  1000  /* teams with builds */
+#define ACTIVE_AGAIN_MS 90000 /* clocks of dispatchers differ, and a commit may be late */
+#define TEAMS_AT_ONCE   100   /* other teams */
 
 DB_STATEMENT(find_statement) = {
     "recipe_cache.find",
@@ -31,16 +34,21 @@ DB_STATEMENT(same_statement) = {
     " AND (v.start <> 'command' OR v.virtual_machine = 1) ORDER BY v.id DESC LIMIT 1",
     true};
 /* Beyond the bounds; of a removed team; with a base that is gone; without its checkpoint. */
+DB_STATEMENT(active_statement) = {
+    "recipe_cache.active",
+    "SELECT DISTINCT team_id FROM recipe_cache WHERE used_at_ms >= ? LIMIT ?", true};
+DB_STATEMENT(next_statement) = {
+    "recipe_cache.next",
+    "SELECT DISTINCT team_id FROM recipe_cache WHERE team_id > ? ORDER BY team_id LIMIT ?", true};
 DB_STATEMENT(purge_statement) = {
     "recipe_cache.purge",
     "SELECT r.checkpoint_id FROM (SELECT e.checkpoint_id, e.used_at_ms, c.state, t.removed_at_ms,"
     "   v.state AS base_state,"
-    "   ROW_NUMBER() OVER (PARTITION BY e.team_id ORDER BY e.used_at_ms DESC, e.step_key) AS n,"
-    "   SUM(COALESCE(c.size_mb, 0)) OVER (PARTITION BY e.team_id"
-    "     ORDER BY e.used_at_ms DESC, e.step_key) AS sum_mb"
+    "   ROW_NUMBER() OVER (ORDER BY e.used_at_ms DESC, e.step_key) AS n,"
+    "   SUM(COALESCE(c.size_mb, 0)) OVER (ORDER BY e.used_at_ms DESC, e.step_key) AS sum_mb"
     "   FROM recipe_cache e JOIN teams t ON t.id = e.team_id"
     "   LEFT JOIN checkpoints c ON c.id = e.checkpoint_id"
-    "   LEFT JOIN template_versions v ON v.id = c.template_version_id) r"
+    "   LEFT JOIN template_versions v ON v.id = c.template_version_id WHERE e.team_id = ?) r"
     " WHERE r.n > ? OR r.sum_mb > ? OR r.removed_at_ms IS NOT NULL OR r.base_state <> 'ready'"
     "   OR r.state IS NULL OR r.state NOT IN ('creating', 'kept')"
     " ORDER BY r.used_at_ms LIMIT ?",
@@ -166,20 +174,63 @@ static int drop_body(struct db *db, void *context, struct error **err)
     return checkpoint_row_deleting(db, checkpoint_id, 0, err);
 }
 
-int recipe_cache_purge(struct worker *worker, struct error **err)
+static int purge_team(struct db *db, const char *team_id, const struct recipe_cache_bounds *bounds,
+                      struct error **err)
 {
-    const struct settings *settings = worker->settings;
     db_rows_auto *rows = NULL;
-    if (db_query(worker->db, &purge_statement,
-                 DB_ARGS(db_u64(settings->build_cache_steps),
-                         db_u64(settings->build_cache_gb * 1024), db_u64(PURGED_AT_ONCE)),
+    if (db_query(db, &purge_statement,
+                 DB_ARGS(db_text(team_id), db_u64(bounds->steps), db_u64(bounds->gb * 1024),
+                         db_u64(PURGED_AT_ONCE)),
                  &rows, err) < 0)
         return -1;
     while (db_rows_next(rows)) {
         char id[ID_SIZE];
         db_copy_text(id, rows, 0);
-        if (db_transaction(worker->db, drop_body, id, err) < 0)
+        if (db_transaction(db, drop_body, id, err) < 0)
             return -1;
     }
+    return 0;
+}
+
+/* *last: returns the last team. */
+static int purge_teams(struct db *db, struct db_rows *teams,
+                       const struct recipe_cache_bounds *bounds, char last[ID_SIZE],
+                       struct error **err)
+{
+    *last = '\0';
+    while (db_rows_next(teams)) {
+        snprintf(last, ID_SIZE, "%s", db_get_text(teams, 0));
+        if (purge_team(db, last, bounds, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int recipe_cache_trim(struct db *db, const struct recipe_cache_bounds *bounds, int64_t since_ms,
+                      char after[ID_SIZE], struct error **err)
+{
+    char last[ID_SIZE];
+    db_rows_auto *active = NULL, *next = NULL;
+    if (db_query(db, &active_statement, DB_ARGS(db_i64(since_ms), db_u64(ACTIVE_AT_ONCE)), &active,
+                 err) < 0 ||
+        purge_teams(db, active, bounds, last, err) < 0)
+        return -1;
+    if (db_query(db, &next_statement, DB_ARGS(db_text(after), db_u64(TEAMS_AT_ONCE)), &next, err) <
+        0)
+        return -1;
+    return purge_teams(db, next, bounds, after, err);
+}
+
+int recipe_cache_purge(struct worker *worker, struct error **err)
+{
+    static int64_t since_ms;
+    static char after[ID_SIZE];
+    const struct settings *settings = worker->settings;
+    const struct recipe_cache_bounds bounds = {settings->build_cache_steps,
+                                               settings->build_cache_gb};
+    int64_t now_ms = clock_now_ms();
+    if (recipe_cache_trim(worker->db, &bounds, since_ms, after, err) < 0)
+        return -1;
+    since_ms = now_ms - ACTIVE_AGAIN_MS;
     return 0;
 }

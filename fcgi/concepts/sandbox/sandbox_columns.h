@@ -81,7 +81,8 @@
           time_or_null(s->network_due_at_ms))                                                      \
     OTHER("s.network_failure", s->network_failure = xstrdup(db_get_text(rows, c)))                \
     FIXED("ports", sandbox_ports_of_text(db_get_text(rows, c), s), db_text(PORTS_TEXT_))         \
-    OTHER("s.session_epoch", s->session_epoch = READ_U32_)                                        \
+    OTHER("s.session_epoch + (SELECT e.session_epoch FROM teams e WHERE e.id = s.team_id)",       \
+          s->session_epoch = READ_U32_)                                                            \
     OTHER("s.version", s->version = db_get_u64(rows, c))                                          \
     FIXED("host_id", s->host_id = READ_U32_, db_u64(s->host_id))                                   \
     FIXED("instance_name", db_copy_text(s->instance_name, rows, c), db_text(s->instance_name))     \

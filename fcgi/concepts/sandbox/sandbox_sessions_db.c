@@ -18,7 +18,9 @@ static const struct lease_table ends =
                 "sessions_due_at_ms IS NOT NULL AND visible = 1", "team_id");
 DB_STATEMENT(done_statement) = {
     "sessions.done",
-    "UPDATE sandboxes SET sessions_due_at_ms = NULL WHERE id = ? AND session_epoch = ?", false};
+    "UPDATE sandboxes s SET s.sessions_due_at_ms = NULL WHERE s.id = ? AND s.session_epoch"
+    " + (SELECT e.session_epoch FROM teams e WHERE e.id = s.team_id) = ?",
+    false};
 
 DB_STATEMENTS(statements) = {&ends.line, &ends.due, &ends.take, &ends.renew};
 

@@ -15,11 +15,6 @@
 #include "template/template_row.h"
 #include "template/template_tag.h"
 
-#define OUTPUT_LIMIT  262144 /* bytes of build_log; output of steps is added below this size */
-#define OUTPUT_MAX    12288  /* bytes of output at once, with the times of its lines */
-#define LOG_KEPT      8192   /* for lines that are not output of steps */
-#define LOG_MAX       (OUTPUT_LIMIT + OUTPUT_MAX + LOG_KEPT)
-#define LINE_SHOWN    2000 /* bytes of a line */
 #define USERS_NAMED   5
 #define USERS_COUNTED 1000
 
@@ -38,20 +33,6 @@ DB_STATEMENT(count_statement) = {
     "SELECT COUNT(*) FROM templates t JOIN template_versions v ON v.template_id = t.id"
     " WHERE t.owner = ? AND v.state <> 'deleted'",
     true};
-DB_STATEMENT(log_of_statement) = {
-    "template.log_of", "SELECT COALESCE(build_log, '') FROM template_versions WHERE id = ?", true};
-DB_STATEMENT(log_statement) = {
-    "template.log",
-    "UPDATE template_versions SET build_log = CONCAT(COALESCE(build_log, ''), ?)"
-    " WHERE id = ? AND COALESCE(LENGTH(build_log), 0) < ?",
-    false};
-/* With a last line when no more output fits. */
-DB_STATEMENT(log_output_statement) = {
-    "template.log_output",
-    "UPDATE template_versions SET build_log = CONCAT(COALESCE(build_log, ''), ?,"
-    " IF(COALESCE(LENGTH(build_log), 0) + ? < ?, '', ?))"
-    " WHERE id = ? AND COALESCE(LENGTH(build_log), 0) < ?",
-    false};
 DB_STATEMENT(image_of_statement) = {
     "template.image_of", "SELECT image_config FROM template_versions WHERE id = ?", true};
 DB_STATEMENT(image_statement) = {
@@ -151,7 +132,7 @@ DB_STATEMENT(no_sources_statement) = {
     "template.no_sources", "DELETE FROM template_sources WHERE template_version_id = ?", false};
 DB_STATEMENT(deleted_statement) = {
     "template.deleted",
-    "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL, build_log = NULL,"
+    "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL,"
     " image_config = NULL, wanted_tags = NULL"
     " WHERE id = ? AND state = 'deleting'",
     false};
@@ -302,46 +283,6 @@ int template_row_defer(struct db *db, const char *id, const char *lease_owner, u
                        struct error **err)
 {
     return lease_defer(db, &builds, id, lease_owner, delay_ms, err);
-}
-
-int template_row_log(struct db *db, const char *id, const char *line, struct error **err)
-{
-    char time[CLOCK_ISO8601_SIZE];
-    autofree char *said = str_mend(line, LINE_SHOWN);
-    autofree char *text = xasprintf("%s %s\n", clock_format_iso8601(clock_now_ms(), time), said);
-    return db_exec(db, &log_statement, DB_ARGS(db_text(text), db_text(id), db_u64(LOG_MAX)), NULL,
-                   err);
-}
-
-int template_row_log_output(struct db *db, const char *id, const char *text, struct error **err)
-{
-    char time[CLOCK_ISO8601_SIZE];
-    buffer_auto lines = BUFFER_INIT(OUTPUT_MAX);
-    clock_format_iso8601(clock_now_ms(), time);
-    while (*text) {
-        size_t length = strcspn(text, "\n");
-        autofree char *shown = str_mend(text, length < LINE_SHOWN ? length : LINE_SHOWN);
-        if (buffer_printf(&lines, "%s | %s\n", time, shown) < 0)
-            break;
-        text += length + (text[length] == '\n');
-    }
-    if (!lines.size)
-        return 0;
-    autofree char *full =
-        xasprintf("%s the log is full; further output of steps is not kept\n", time);
-    return db_exec(db, &log_output_statement,
-                   DB_ARGS(db_text(buffer_string(&lines)), db_u64(lines.size), db_u64(OUTPUT_LIMIT),
-                           db_text(full), db_text(id), db_u64(OUTPUT_LIMIT)),
-                   NULL, err);
-}
-
-int template_version_log(struct db *db, const char *id, char **log, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &log_of_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
-        return -1;
-    *log = xstrdup(db_rows_next(rows) ? db_get_text(rows, 0) : "");
-    return 0;
 }
 
 int template_version_set_image(struct db *db, const char *id, const json_t *config,
@@ -625,7 +566,8 @@ int template_version_hold(struct db *db, const char *id, struct error **err)
 static int deleted_body(struct db *db, void *context, struct error **err)
 {
     const char *id = context;
-    if (db_exec(db, &no_sources_statement, DB_ARGS(db_text(id)), NULL, err) < 0)
+    if (db_exec(db, &no_sources_statement, DB_ARGS(db_text(id)), NULL, err) < 0 ||
+        template_row_log_delete(db, id, err) < 0)
         return -1;
     return db_exec(db, &deleted_statement, DB_ARGS(db_text(id)), NULL, err);
 }

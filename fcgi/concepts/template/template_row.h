@@ -35,12 +35,16 @@ void template_row_keep(struct db *db, const char *id, const char *lease_owner, u
 int template_row_defer(struct db *db, const char *id, const char *lease_owner, uint64_t delay_ms,
                        struct error **err);
 
-/* Add a line to the build log. When the log is full, new lines are left out. */
+/* Add a line to the build log, outside a transaction. When the log is full, new lines are left out.
+ */
 int template_row_log(struct db *db, const char *id, const char *line, struct error **err);
 
-/* Add the output lines of a step to the build log, each behind a bar; text is UTF-8. Beyond a bound
+/* Do the same with the output lines of a step, each behind a bar; text is UTF-8. Beyond a bound
  * they are left out. */
 int template_row_log_output(struct db *db, const char *id, const char *text, struct error **err);
+
+/* Delete the build log, inside a transaction or not. */
+int template_row_log_delete(struct db *db, const char *id, struct error **err);
 
 /* Change a version from building to ready or failed, inside the transaction that adds its sources.
  * With TEMPLATE_START_PENDING it is not ready yet, but is copied. Errors: ERR_LEASE_LOST. */

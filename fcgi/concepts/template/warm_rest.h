@@ -3,7 +3,8 @@
  * Remember failed starts of warm instances, in one process. A team decides whether an instance of
  * its own template starts. One process makes the warm instances of all teams, so a version that
  * failed rests, and so do the other versions of its team, for a time that grows with the duration
- * of the failed start.
+ * of the failed start. A team has a few notes only: its next failure replaces its own oldest note,
+ * and never one of a team with fewer notes.
  */
 #pragma once
 

@@ -145,15 +145,21 @@ int webhook_resend_dead(struct db *db, const char *webhook_id, unsigned *resent,
 
 /* --- for the delivery --- */
 
-struct webhook_due {
-    char id[ID_SIZE];
-    unsigned waiting; /* messages to send again */
-    int64_t next_at_ms;
-};
-
-/* List all enabled webhooks, and those with messages to send again. The caller frees both. */
+/* List all enabled webhooks, or all that were created, changed or deleted within the last minute.
+ * The caller frees the list. */
 int webhook_list_enabled(struct db *db, struct webhook **list, unsigned *count, struct error **err);
-int webhook_list_due(struct db *db, struct webhook_due **list, unsigned *count, struct error **err);
+int webhook_list_changed(struct db *db, struct webhook **list, unsigned *count, struct error **err);
+
+/* List the enabled webhooks with messages to send again now, the one that has waited longest first.
+ * Reads these webhooks and no messages. ids has room for limit. */
+int webhook_list_due(struct db *db, unsigned limit, char (*ids)[ID_SIZE], unsigned *count,
+                     struct error **err);
+
+/* Find the time of the webhook's next message, after messages were sent. */
+int webhook_due_next(struct db *db, const char *id, struct error **err);
+
+/* Count the messages to send again. */
+int webhook_waiting(struct db *db, const char *id, unsigned *count, struct error **err);
 
 /* List the webhook's messages that are due now, the first due first, at most limit. The caller ends
  * with webhook_messages_free(). */
@@ -187,8 +193,10 @@ int webhook_message_settle(struct db *db, const struct webhook_message *message,
 int webhook_advance(struct db *db, const char *id, uint64_t cursor_id, bool delivered, bool failed,
                     struct error **err);
 
-/* Delete the oldest dead letters and tests above WEBHOOK_DEAD_MAX, and webhooks that were deleted
- * days ago. */
+/* Delete the webhook's oldest dead letters and tests above WEBHOOK_DEAD_MAX. */
+int webhook_trim(struct db *db, const char *id, struct error **err);
+
+/* Delete webhooks that were deleted days ago. */
 int webhook_purge(struct db *db, struct error **err);
 
 /* Count the undelivered events of the webhook that is furthest behind, and all dead letters. */

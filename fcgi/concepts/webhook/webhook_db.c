@@ -12,7 +12,7 @@
 #define SEALED_MAX      255
 #define ENABLED_MAX     100000
 #define PURGE_BATCH     1000
-#define PURGE_WEBHOOKS  1000
+#define CHANGES_MS      90000 /* clocks of front nodes differ, and a commit may be late */
 #define DELETED_KEPT_MS (48LL * 3600 * 1000) /* longer than answers to Idempotency-Keys */
 
 #define WEBHOOK_COLUMNS                                                                        \
@@ -31,8 +31,8 @@ DB_STATEMENT(count_statement) = {
 DB_STATEMENT(insert_statement) = {
     "webhook.insert",
     "INSERT INTO webhooks (id, team_id, url, kinds, enabled, secret, cursor_id, created_by,"
-    " created_at_ms, form, name) VALUES (?, ?, ?, ?, ?, ?,"
-    " (SELECT last_id FROM event_sequencer WHERE one = 1), ?, ?, ?, ?)",
+    " created_at_ms, changed_at_ms, form, name) VALUES (?, ?, ?, ?, ?, ?,"
+    " (SELECT last_id FROM event_sequencer WHERE one = 1), ?, ?, ?, ?, ?)",
     false};
 DB_STATEMENT(get_statement) = {"webhook.get", SELECT_WEBHOOK " WHERE w.id = ?", true};
 DB_STATEMENT(list_statement) = {
@@ -44,14 +44,14 @@ DB_STATEMENT(update_statement) = {
     "webhook.update",
     "UPDATE webhooks SET url = COALESCE(?, url), kinds = COALESCE(?, kinds),"
     " enabled = COALESCE(?, enabled), name = COALESCE(?, name),"
-    " old_secret = IF(?, NULL, old_secret), secret = COALESCE(?, secret)"
+    " old_secret = IF(?, NULL, old_secret), secret = COALESCE(?, secret), changed_at_ms = ?"
     " WHERE id = ? AND deleted_at_ms IS NULL",
     false};
-DB_STATEMENT(delete_statement) = {
-    "webhook.delete",
-    "UPDATE webhooks SET deleted_at_ms = ?, enabled = 0, secret = '', old_secret = NULL"
-    " WHERE id = ? AND deleted_at_ms IS NULL",
-    false};
+DB_STATEMENT(delete_statement) = {"webhook.delete",
+                                  "UPDATE webhooks SET deleted_at_ms = ?, changed_at_ms = ?, "
+                                  "enabled = 0, due_at_ms = NULL, secret = '', old_secret = NULL"
+                                  " WHERE id = ? AND deleted_at_ms IS NULL",
+                                  false};
 /* A team that creates and deletes webhooks in turn cannot fill the table. */
 #define DELETED_OF_TEAM                                                                 \
     " FROM webhooks WHERE team_id = (SELECT team_id FROM (SELECT team_id FROM webhooks" \
@@ -113,11 +113,27 @@ DB_STATEMENT(left_statement) = {"webhook.messages_left",
 DB_STATEMENT(enabled_statement) = {
     "webhook.enabled", SELECT_WEBHOOK " WHERE w.enabled = 1 AND w.deleted_at_ms IS NULL LIMIT ?",
     true};
+DB_STATEMENT(changed_statement) = {"webhook.changed",
+                                   SELECT_WEBHOOK " WHERE w.changed_at_ms > ? LIMIT ?", true};
 DB_STATEMENT(due_statement) = {
     "webhook.due",
-    "SELECT webhook_id, COUNT(*), MIN(next_at_ms) FROM webhook_messages WHERE state = 'waiting'"
-    " GROUP BY webhook_id",
+    "SELECT id FROM webhooks WHERE enabled = 1 AND due_at_ms <= ? ORDER BY due_at_ms LIMIT ?",
     true};
+/* The row of the webhook is locked before its messages change, so that no message is missed. */
+DB_STATEMENT(lock_statement) = {"webhook.lock", "SELECT id FROM webhooks WHERE id = ? FOR UPDATE",
+                                false};
+DB_STATEMENT(due_earlier_statement) = {
+    "webhook.due_earlier",
+    "UPDATE webhooks SET due_at_ms = LEAST(COALESCE(due_at_ms, ?), ?) WHERE id = ?"
+    " AND deleted_at_ms IS NULL",
+    false};
+/* A webhook that is due at once comes behind those that are due already. */
+DB_STATEMENT(due_next_statement) = {
+    "webhook.due_next",
+    "UPDATE webhooks SET due_at_ms = (SELECT GREATEST(MIN(m.next_at_ms), ?)"
+    " FROM webhook_messages m WHERE m.state = 'waiting' AND m.webhook_id = webhooks.id)"
+    " WHERE id = ?",
+    false};
 DB_STATEMENT(waiting_statement) = {
     "webhook.waiting",
     "SELECT COUNT(*) FROM webhook_messages WHERE state = 'waiting' AND webhook_id = ?", true};
@@ -127,11 +143,6 @@ DB_STATEMENT(advance_statement) = {
     " delivered_at_ms = IF(?, ?, delivered_at_ms), failed_at_ms = IF(?, ?, failed_at_ms)"
     " WHERE id = ?",
     false};
-DB_STATEMENT(crowded_statement) = {
-    "webhook.crowded",
-    "SELECT webhook_id FROM webhook_messages WHERE state IN ('dead', 'delivered')"
-    " GROUP BY webhook_id HAVING COUNT(*) > ? LIMIT ?",
-    true};
 DB_STATEMENT(bound_statement) = {
     "webhook.bound",
     "SELECT id FROM webhook_messages WHERE webhook_id = ? AND state IN ('dead', 'delivered')"
@@ -227,6 +238,7 @@ static int create_body(struct db *db, void *context, struct error **err)
                            db_text(webhook->kinds), db_bool(webhook->enabled),
                            db_blob(creation->sealed->data, creation->sealed->size),
                            db_text(creation->user_id), db_i64(webhook->created_at_ms),
+                           db_i64(webhook->created_at_ms),
                            db_text(webhook_form_names[webhook->form]),
                            *webhook->name ? db_text(webhook->name) : db_null()),
                    NULL, err);
@@ -322,7 +334,8 @@ int webhook_update(struct db *db, const struct keyring *ring, const char *id,
                 DB_ARGS(db_text(change->url), db_text(change->kinds),
                         change->enabled ? db_bool(*change->enabled) : db_null(),
                         db_text(change->name), db_bool(secret),
-                        secret ? db_blob(sealed.data, sealed.size) : db_null(), db_text(id)),
+                        secret ? db_blob(sealed.data, sealed.size) : db_null(),
+                        db_i64(clock_now_ms()), db_text(id)),
                 &matched, err) < 0)
         return -1;
     return matched ? webhook_get(db, id, webhook, err) : no_webhook(err);
@@ -343,9 +356,9 @@ static int trim_deleted(struct db *db, const char *id, struct error **err)
 static int delete_body(struct db *db, void *context, struct error **err)
 {
     const char *id = context;
+    struct db_value now = db_i64(clock_now_ms());
     uint64_t deleted;
-    if (db_exec(db, &delete_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), &deleted,
-                err) < 0)
+    if (db_exec(db, &delete_statement, DB_ARGS(now, now, db_text(id)), &deleted, err) < 0)
         return -1;
     if (!deleted)
         return no_webhook(err);
@@ -432,9 +445,19 @@ static struct db_value status_value(const struct webhook_message *message)
     return message->last_status ? db_u64(message->last_status) : db_null();
 }
 
-int webhook_message_add(struct db *db, const struct webhook_message *message, struct error **err)
+static int due_earlier(struct db *db, const char *webhook_id, int64_t at_ms, struct error **err)
 {
+    return db_exec(db, &due_earlier_statement,
+                   DB_ARGS(db_i64(at_ms), db_i64(at_ms), db_text(webhook_id)), NULL, err);
+}
+
+static int add_body(struct db *db, void *context, struct error **err)
+{
+    const struct webhook_message *message = context;
     char id[ID_SIZE];
+    if (message->state == MESSAGE_WAITING &&
+        due_earlier(db, message->webhook_id, message->next_at_ms, err) < 0)
+        return -1;
     return db_exec(
         db, &message_add_statement,
         DB_ARGS(db_text(*message->id ? message->id : id_new("whm_", id)),
@@ -444,6 +467,11 @@ int webhook_message_add(struct db *db, const struct webhook_message *message, st
                 db_text(*message->last_error ? message->last_error : NULL),
                 db_text(message->webhook_id)),
         NULL, err);
+}
+
+int webhook_message_add(struct db *db, const struct webhook_message *message, struct error **err)
+{
+    return db_transaction(db, add_body, (void *)message, err);
 }
 
 int webhook_message_settle(struct db *db, const struct webhook_message *message, struct error **err)
@@ -459,15 +487,37 @@ int webhook_message_settle(struct db *db, const struct webhook_message *message,
         NULL, err);
 }
 
+/* Dead letters to send again. */
+struct resending {
+    const char *webhook_id, *id; /* id NULL: the oldest */
+    unsigned room;
+    uint64_t matched;
+};
+
+static int resend_body(struct db *db, void *context, struct error **err)
+{
+    struct resending *resending = context;
+    struct db_value webhook = db_text(resending->webhook_id);
+    int64_t now_ms = clock_now_ms();
+    if (due_earlier(db, resending->webhook_id, now_ms, err) < 0)
+        return -1;
+    return resending->id ? db_exec(db, &resend_statement,
+                                   DB_ARGS(db_i64(now_ms), webhook, db_text(resending->id)),
+                                   &resending->matched, err)
+                         : db_exec(db, &resend_all_statement,
+                                   DB_ARGS(db_i64(now_ms), webhook, db_u64(resending->room)),
+                                   &resending->matched, err);
+}
+
 int webhook_message_resend(struct db *db, const char *webhook_id, const char *id,
                            struct error **err)
 {
-    uint64_t matched;
-    if (db_exec(db, &resend_statement,
-                DB_ARGS(db_i64(clock_now_ms()), db_text(webhook_id), db_text(id)), &matched,
-                err) < 0)
+    struct resending resending = {.webhook_id = webhook_id, .id = id};
+    if (db_transaction(db, resend_body, &resending, err) < 0)
         return -1;
-    return matched ? 0 : error_set(err, ERR_NOT_FOUND, "The webhook has no such dead letter.");
+    return resending.matched
+               ? 0
+               : error_set(err, ERR_NOT_FOUND, "The webhook has no such dead letter.");
 }
 
 static int count_messages(struct db *db, const struct db_statement *statement,
@@ -494,14 +544,11 @@ static int check_waiting(struct db *db, const char *webhook_id, unsigned *room, 
 int webhook_resend_dead(struct db *db, const char *webhook_id, unsigned *resent, unsigned *left,
                         struct error **err)
 {
-    unsigned room;
-    uint64_t matched;
-    if (check_waiting(db, webhook_id, &room, err) < 0 ||
-        db_exec(db, &resend_all_statement,
-                DB_ARGS(db_i64(clock_now_ms()), db_text(webhook_id), db_u64(room)), &matched,
-                err) < 0)
+    struct resending resending = {.webhook_id = webhook_id};
+    if (check_waiting(db, webhook_id, &resending.room, err) < 0 ||
+        db_transaction(db, resend_body, &resending, err) < 0)
         return -1;
-    *resent = (unsigned)matched;
+    *resent = (unsigned)resending.matched;
     return count_messages(db, &left_statement, webhook_id, left, err);
 }
 
@@ -526,40 +573,58 @@ int webhook_test(struct db *db, const char *webhook_id, char id[ID_SIZE], struct
 
 /* --- for the delivery --- */
 
-static void read_webhook_due(const struct db_rows *rows, struct webhook_due *due)
+int webhook_list_changed(struct db *db, struct webhook **list, unsigned *count, struct error **err)
 {
-    db_copy_text(due->id, rows, 0);
-    due->waiting = (unsigned)db_get_u64(rows, 1);
-    due->next_at_ms = db_get_i64(rows, 2);
+    return DB_LIST(db, &changed_statement,
+                   DB_ARGS(db_i64(clock_now_ms() - CHANGES_MS), db_u64(ENABLED_MAX)), read_webhook,
+                   list, count, err);
 }
 
-int webhook_list_due(struct db *db, struct webhook_due **list, unsigned *count, struct error **err)
+int webhook_list_due(struct db *db, unsigned limit, char (*ids)[ID_SIZE], unsigned *count,
+                     struct error **err)
 {
-    return DB_LIST(db, &due_statement, DB_NO_ARGS, read_webhook_due, list, count, err);
+    *count = 0;
+    return db_query_ids(db, &due_statement, DB_ARGS(db_i64(clock_now_ms()), db_u64(limit)), limit,
+                        ids, count, err);
+}
+
+static int due_next_body(struct db *db, void *context, struct error **err)
+{
+    struct db_value id = db_text(context);
+    bool there;
+    if (db_query_finds(db, &lock_statement, DB_ARGS(id), &there, err) < 0)
+        return -1;
+    return db_exec(db, &due_next_statement, DB_ARGS(db_i64(clock_now_ms()), id), NULL, err);
+}
+
+int webhook_due_next(struct db *db, const char *id, struct error **err)
+{
+    return db_transaction(db, due_next_body, (void *)id, err);
+}
+
+int webhook_waiting(struct db *db, const char *id, unsigned *count, struct error **err)
+{
+    return count_messages(db, &waiting_statement, id, count, err);
+}
+
+int webhook_trim(struct db *db, const char *id, struct error **err)
+{
+    db_rows_auto *bound = NULL;
+    if (db_query(db, &bound_statement, DB_ARGS(db_text(id), db_u64(WEBHOOK_DEAD_MAX)), &bound,
+                 err) < 0)
+        return -1;
+    return db_rows_next(bound)
+               ? db_exec(db, &purge_statement,
+                         DB_ARGS(db_text(id), db_text(db_get_text(bound, 0)), db_u64(PURGE_BATCH)),
+                         NULL, err)
+               : 0;
 }
 
 int webhook_purge(struct db *db, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_exec(db, &forget_statement,
-                DB_ARGS(db_i64(clock_now_ms() - DELETED_KEPT_MS), db_u64(PURGE_BATCH)), NULL,
-                err) < 0)
-        return -1;
-    if (db_query(db, &crowded_statement, DB_ARGS(db_u64(WEBHOOK_DEAD_MAX), db_u64(PURGE_WEBHOOKS)),
-                 &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        db_rows_auto *bound = NULL;
-        struct db_value id = db_text(db_get_text(rows, 0));
-        if (db_query(db, &bound_statement, DB_ARGS(id, db_u64(WEBHOOK_DEAD_MAX)), &bound, err) < 0)
-            return -1;
-        if (db_rows_next(bound) &&
-            db_exec(db, &purge_statement,
-                    DB_ARGS(id, db_text(db_get_text(bound, 0)), db_u64(PURGE_BATCH)), NULL,
-                    err) < 0)
-            return -1;
-    }
-    return 0;
+    return db_exec(db, &forget_statement,
+                   DB_ARGS(db_i64(clock_now_ms() - DELETED_KEPT_MS), db_u64(PURGE_BATCH)), NULL,
+                   err);
 }
 
 int webhook_backlog(struct db *db, uint64_t *behind, uint64_t *dead, struct error **err)

@@ -14,7 +14,8 @@ static int list_rows(struct db *db, const struct page_query *query, void **rows,
     struct audit_entry *entries;
     struct audit_filter filter = query->page->audit;
     filter.team_id = query->team_id;
-    int result = audit_list(db, &filter, query->before, query->limit, &entries, count, err);
+    int result =
+        audit_list(db, &filter, query->before, query->limit, &entries, count, query->end, err);
     *rows = entries;
     return result;
 }

@@ -14,8 +14,9 @@ struct rows {
     const struct page_kind *kind;
     char *bytes;
     unsigned count;
-    /* The id at which the page ends because of its size; "": it does not. A team may have further
-     * rows after it, so those of other teams come on the next page too. */
+    /* The id at which the page ends because of its size, or because so many rows were read; "": it
+     * does not. A team may have further rows after it, so those of other teams come on the next
+     * page too. */
     char end[ID_SIZE];
 };
 
@@ -86,7 +87,9 @@ static int read_rows(const struct api *api, const struct page *page, struct rows
         autofree void *found = NULL;
         unsigned count = 0;
         bool cut = false;
+        char end[ID_SIZE] = "";
         query.cut = &cut;
+        query.end = end;
         query.team_id = page->teams[i]->id;
         query.team_slug = page->teams[i]->slug;
         int result = rows->kind->list(api->worker.db, &query, &found, &count, err);
@@ -98,6 +101,8 @@ static int read_rows(const struct api *api, const struct page *page, struct rows
             return -1;
         if (cut)
             end_at(rows, row_at(rows, rows->count - 1), order);
+        if (*end)
+            end_at(rows, end, order);
         qsort(rows->bytes, rows->count, rows->kind->row_size, order);
         bound_size(rows, order);
         while (rows->count > query.limit ||
@@ -146,8 +151,9 @@ static int write_page(struct api *api, const struct page *page, struct rows *row
     unsigned shown = rows->count < page->limit ? rows->count : page->limit;
     if (kind->complete && kind->complete(api->worker.db, rows->bytes, shown, err) < 0)
         return -1;
-    if ((rows->count > page->limit || *rows->end) &&
-        page_next(page, api->worker.ring, row_at(rows, shown - 1), next, err) < 0)
+    /* A page without rows may have an end. */
+    const char *last = rows->count > page->limit ? row_at(rows, shown - 1) : rows->end;
+    if (*last && page_next(page, api->worker.ring, last, next, err) < 0)
         return -1;
     if (kind->to_json)
         return http_response_json(response, 200, page_to_json(api, rows, shown, next));

@@ -13,6 +13,7 @@ struct page_query {
     const char *before; /* the last id of the previous page; NULL: first page */
     unsigned limit;
     bool *cut; /* set it when the rows end here because of their size */
+    char *end; /* ID_SIZE bytes: set it to an id when rows behind it may be left */
 };
 
 struct page_kind {

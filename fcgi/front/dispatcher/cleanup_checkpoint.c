@@ -84,7 +84,8 @@ static int review(struct worker *worker, const char *id, struct error **err)
 static int review_all(struct worker *worker, const struct cleanup_candidate *candidates,
                       size_t count, struct error **err)
 {
-    for (size_t i = 0; i < count; i++)
+    int64_t until_ms = clock_monotonic_ms() + CLEANUP_MOST_MS;
+    for (size_t i = 0; i < count && clock_monotonic_ms() < until_ms; i++)
         if (review(worker, candidates[i].id, err) < 0)
             return -1;
     return 0;

@@ -4,10 +4,11 @@
 #include "base/mem.h"
 #include "dispatcher/cleanup_row.h"
 
+/* Through the teams of the plan: other plans may keep many sandboxes for longer. */
 DB_STATEMENT(old_statement) = {
     "cleanup.old",
-    "SELECT s.id FROM sandboxes s FORCE INDEX (sandboxes_cleanup)"
-    " JOIN teams t ON t.id = s.team_id"
+    "SELECT STRAIGHT_JOIN s.id FROM teams t"
+    " JOIN sandboxes s FORCE INDEX (sandboxes_stopped) ON s.team_id = t.id"
     " WHERE s.state = 'stopped' AND s.cleanup_at_ms IS NULL AND s.stopped_at_ms <= ?"
     " AND t.plan = ? ORDER BY s.stopped_at_ms LIMIT ?",
     true};
@@ -20,8 +21,9 @@ DB_STATEMENT(teams_statement) = {
     true};
 DB_STATEMENT(first_statement) = {
     "cleanup.first",
-    "SELECT id, cleanup_at_ms IS NULL FROM sandboxes FORCE INDEX (sandboxes_stopped)"
-    " WHERE state = 'stopped' AND team_id = ? ORDER BY stopped_at_ms, id LIMIT ?",
+    "SELECT f.id FROM (SELECT id, cleanup_at_ms FROM sandboxes FORCE INDEX (sandboxes_stopped)"
+    "   WHERE state = 'stopped' AND team_id = ? ORDER BY stopped_at_ms, id LIMIT ?) f"
+    " WHERE f.cleanup_at_ms IS NULL LIMIT ?",
     true};
 DB_STATEMENT(warned_statement) = {
     "cleanup.warned",
@@ -37,8 +39,8 @@ DB_STATEMENT(position_statement) = {
 
 DB_STATEMENT(old_checkpoints_statement) = {
     "cleanup.old_checkpoints",
-    "SELECT c.id FROM checkpoints c FORCE INDEX (checkpoints_cleanup)"
-    " JOIN teams t ON t.id = c.team_id"
+    "SELECT STRAIGHT_JOIN c.id FROM teams t"
+    " JOIN checkpoints c FORCE INDEX (checkpoints_old) ON c.team_id = t.id"
     " WHERE c.state = 'ready' AND c.cleanup_at_ms IS NULL AND c.created_at_ms <= ?"
     " AND t.plan = ? ORDER BY c.created_at_ms LIMIT ?",
     true};
@@ -89,11 +91,11 @@ static int first_of_team(struct db *db, const char *team_id, uint64_t limit,
                          struct cleanup_candidate **candidates, size_t *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &first_statement, DB_ARGS(db_text(team_id), db_u64(limit)), &rows, err) < 0)
+    if (db_query(db, &first_statement,
+                 DB_ARGS(db_text(team_id), db_u64(limit), db_u64(CLEANUP_OF_TEAM)), &rows, err) < 0)
         return -1;
     while (db_rows_next(rows))
-        if (db_get_bool(rows, 1))
-            append(rows, candidates, count);
+        append(rows, candidates, count);
     return 0;
 }
 

@@ -5,6 +5,8 @@
 #include "dispatcher/cleanup.h"
 
 #define CLEANUP_BATCH   1000 /* rows of one query */
+#define CLEANUP_OF_TEAM 100  /* of these, from one team over its limit */
+#define CLEANUP_MOST_MS 2000 /* for each kind of candidates; the process has other work too */
 #define CLEANUP_HOUR_MS INT64_C(3600000)
 #define CLEANUP_DAY_MS  (24 * CLEANUP_HOUR_MS)
 
@@ -17,7 +19,8 @@ struct cleanup_candidate {
 /* List sandboxes of teams with the plan that stopped before a time and have no warning. */
 int cleanup_row_old(struct db *db, const char *plan, int64_t stopped_before_ms,
                     struct cleanup_candidate **candidates, size_t *count, struct error **err);
-/* List the sandboxes to delete first in teams over their plan's limit; without a warning. */
+/* List the sandboxes to delete first in teams over their plan's limit; without a warning. A team
+ * has CLEANUP_OF_TEAM at most. */
 int cleanup_row_excess(struct db *db, struct cleanup_candidate **candidates, size_t *count,
                        struct error **err);
 /* List sandboxes with a warning, the next deletion first. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/jobs.h"
 
+#include "account/access_end.h"
 #include "account/token_key.h"
 #include "approval/approval.h"
 #include "archive/archive.h"
@@ -133,6 +134,11 @@ static int end_tokens(struct worker *worker, bool *worked, struct error **err)
     return token_key_expire_next(worker->db, worked, err);
 }
 
+static int end_access(struct worker *worker, bool *worked, struct error **err)
+{
+    return access_end_next(worker->db, worked, err);
+}
+
 static int count_template_uses(struct worker *worker, struct error **err)
 {
     return template_uses_count(worker->db, err);
@@ -256,6 +262,7 @@ struct job dispatcher_jobs[] = {
     {"ends of secrets", PROCESS_POLICIES, .sweep = end_secrets, .every_ms = SECRETS_MS},
     {"changed secrets", PROCESS_POLICIES, .next = spread_secrets, .due = DUE_CHANGED_SECRETS},
     {"tokens of expired keys", PROCESS_POLICIES, .next = end_tokens, .due = DUE_TOKEN_KEYS},
+    {"ends of access", PROCESS_POLICIES, .next = end_access, .due = DUE_ENDED_ACCESS},
     {"ends of sessions", PROCESS_POLICIES, .next = sandbox_sessions_next, .due = DUE_SESSIONS},
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .due = DUE_POLICIES},
 

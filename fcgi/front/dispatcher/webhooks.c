@@ -10,19 +10,26 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/notify.h"
+#include "base/places.h"
 #include "db/named_lease.h"
 #include "dispatcher/jobs.h"
-#include "dispatcher/webhook_shares.h"
+#include "http/pool.h"
 #include "sandbox/sandbox_network_row.h"
 #include "webhook/webhook_e2b.h"
 
 #define BATCH        100
 #define EVENTS_AHEAD 16 /* of one webhook at once */
 #define AGAIN_AHEAD  4  /* of its retries at once */
+#define SENDING_MAX  2048
+#define TENANT_AHEAD 40 /* of a team, and of a user */
+#define TENANT_BUSY  4  /* the same, while half of all are sending */
 #define SENDING_MS   50 /* between two checks of the transfers */
-#define RELOAD_MS    5000
-#define AGAIN_MS     1000 /* the same while retries are waiting */
-#define HURRY_MS     200  /* the same after a notice of changed webhooks */
+#define LEASE_MS     5000
+#define RELOAD_MS    60000 /* of all webhooks */
+#define CHANGES_MS   1000  /* of changed webhooks, and of due retries */
+#define HURRY_MS     200   /* the same after a notice of changed webhooks */
+#define DUE_MAX      10000
+#define TRIM_EVERY   100 /* dead letters */
 #define PURGE_MS     60000
 #define KEEP_MS      30000 /* between two writes of a cursor that only skipped events */
 #define FAILURE_MS   1000
@@ -32,7 +39,7 @@
 struct hook {
     TAILQ_ENTRY(hook) entry;
     struct webhook row;
-    struct webhook_share *team, *user; /* user: its creator */
+    struct tenant tenant; /* user: its creator */
     struct event_filter filter;
     const char *team_ids[1];
     uint64_t cursor;                   /* earlier events are read and settled */
@@ -51,7 +58,10 @@ struct hook {
 
     struct webhook_secrets secrets; /* for the current events and retries */
     unsigned waiting;               /* its messages in the database */
-    int64_t next_at_ms;
+    bool counted;                   /* waiting is known */
+    bool due;                       /* retries are due */
+    unsigned ended;                 /* dead letters and tests since the last trim */
+    bool trimmed;                   /* at least once */
     unsigned sending;
     bool wanted;
 };
@@ -66,10 +76,11 @@ struct delivery {
     struct hooks hooks;
     json_t *by_id; /* the id of a hook -> its address */
     struct protected_networks networks;
-    struct webhook_shares shares;
+    struct places sending; /* by the addresses of the sendings */
     uint64_t head;
-    int events, changes;                                           /* descriptors of notices */
-    int64_t reload_at_ms, reloaded_at_ms, look_at_ms, purge_at_ms; /* monotonic */
+    int events, changes; /* descriptors of notices */
+    /* Monotonic: */
+    int64_t lease_at_ms, reload_at_ms, changes_at_ms, changes_read_ms, look_at_ms, purge_at_ms;
     bool ours;
 };
 
@@ -114,8 +125,6 @@ static void hook_free(struct delivery *delivery, struct hook *hook)
 {
     TAILQ_REMOVE(&delivery->hooks, hook, entry);
     json_object_del(delivery->by_id, hook->row.id);
-    webhook_share_leave(&delivery->shares, hook->team);
-    webhook_share_leave(&delivery->shares, hook->user);
     drop_events(hook);
     drop_messages(hook);
     mem_wipe(&hook->secrets, sizeof hook->secrets);
@@ -128,15 +137,12 @@ static void take_row(struct delivery *delivery, const struct webhook *row)
     if (!hook) {
         hook = xcalloc(1, sizeof *hook);
         hook->cursor = row->cursor_id;
-        hook->team = webhook_share_join(&delivery->shares, row->team_id);
-        hook->user = webhook_share_join(&delivery->shares, row->created_by);
+        hook->tenant = (struct tenant){pool_tenant(row->team_id), pool_tenant(row->created_by)};
         json_object_set_new(delivery->by_id, row->id, json_integer((intptr_t)hook));
         TAILQ_INSERT_TAIL(&delivery->hooks, hook, entry);
     }
     hook->row = *row;
     hook->wanted = true;
-    hook->waiting = 0;
-    hook->next_at_ms = 0;
     read_filter(hook);
 }
 
@@ -152,26 +158,47 @@ static void free_unwanted(struct delivery *delivery)
 
 static int reload(struct delivery *delivery, struct error **err)
 {
-    struct db *db = delivery->worker->db;
     autofree struct webhook *rows = NULL;
-    autofree struct webhook_due *due = NULL;
-    unsigned count, due_count;
+    unsigned count;
     struct hook *hook;
-    if (webhook_list_enabled(db, &rows, &count, err) < 0 ||
-        webhook_list_due(db, &due, &due_count, err) < 0)
+    if (webhook_list_enabled(delivery->worker->db, &rows, &count, err) < 0)
         return -1;
     TAILQ_FOREACH(hook, &delivery->hooks, entry)
     hook->wanted = false;
     for (unsigned i = 0; i < count; i++)
         take_row(delivery, &rows[i]);
-    for (unsigned i = 0; i < due_count; i++) {
-        hook = find(delivery, due[i].id);
-        if (hook) {
-            hook->waiting = due[i].waiting;
-            hook->next_at_ms = due[i].next_at_ms;
-        }
+    free_unwanted(delivery);
+    return 0;
+}
+
+static int read_changes(struct delivery *delivery, struct error **err)
+{
+    autofree struct webhook *rows = NULL;
+    unsigned count;
+    if (webhook_list_changed(delivery->worker->db, &rows, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        struct hook *hook = find(delivery, rows[i].id);
+        if (rows[i].enabled)
+            take_row(delivery, &rows[i]);
+        else if (hook)
+            hook->wanted = false;
     }
     free_unwanted(delivery);
+    return 0;
+}
+
+static int read_due(struct delivery *delivery, struct error **err)
+{
+    autofree char(*ids)[ID_SIZE] = xcalloc(DUE_MAX, sizeof *ids);
+    unsigned count;
+    if (webhook_list_due(delivery->worker->db, DUE_MAX, ids, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        struct hook *hook = find(delivery, ids[i]);
+        if (hook)
+            hook->due = true;
+    }
     return 0;
 }
 
@@ -180,7 +207,18 @@ static int reload(struct delivery *delivery, struct error **err)
 static bool has_room(const struct delivery *delivery, const struct hook *hook)
 {
     return hook->sending < EVENTS_AHEAD + AGAIN_AHEAD &&
-           webhook_share_has_room(&delivery->shares, hook->team, hook->user);
+           places_has_room(&delivery->sending, &hook->tenant);
+}
+
+static uint64_t key_of(const struct sending *sending)
+{
+    return (uint64_t)(uintptr_t)sending;
+}
+
+static void free_sending(struct delivery *delivery, struct sending *sending)
+{
+    places_leave(&delivery->sending, key_of(sending));
+    sending_free(sending, delivery->multi);
 }
 
 /* Start a sending. Takes it over. */
@@ -191,7 +229,7 @@ static void begin(struct delivery *delivery, struct hook *hook, struct sending *
     sending->networks = &delivery->networks;
     memcpy(sending->message.webhook_id, hook->row.id, ID_SIZE);
     hook->sending++;
-    webhook_share_begin(&delivery->shares, hook->team, hook->user);
+    places_take(&delivery->sending, &hook->tenant, key_of(sending));
     if (sending_begin(sending, &hook->secrets, &hook->row, &err) == 0) {
         TAILQ_INSERT_TAIL(&delivery->resolving, sending, entry);
         return;
@@ -203,8 +241,7 @@ static void begin(struct delivery *delivery, struct hook *hook, struct sending *
     else
         hook->messages_settled++; /* it stays due */
     hook->sending--;
-    webhook_share_end(&delivery->shares, hook->team, hook->user);
-    sending_free(sending, delivery->multi);
+    free_sending(delivery, sending);
 }
 
 /* Return whether another event of the same sandbox is being sent. */
@@ -270,20 +307,41 @@ static void send_more(struct delivery *delivery, struct hook *hook)
 
 /* --- finished sendings --- */
 
+/* Delete the dead letters that are too many. */
+static int trim(struct delivery *delivery, struct hook *hook, struct error **err)
+{
+    if (webhook_trim(delivery->worker->db, hook->row.id, err) < 0)
+        return -1;
+    hook->trimmed = true;
+    hook->ended = 0;
+    return 0;
+}
+
+/* A webhook that comes and goes is trimmed with its first dead letter. */
+static void trim_at_times(struct delivery *delivery, struct hook *hook)
+{
+    error_auto err = NULL;
+    if (hook->ended >= (hook->trimmed ? TRIM_EVERY : 1) && trim(delivery, hook, &err) < 0)
+        log_warning("cannot delete old dead letters of a webhook; trying again within a minute",
+                    LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
+}
+
 /* Store the result. A delivered event needs no row; a failed one gets a row. */
 static int keep_result(struct delivery *delivery, const struct sending *sending, struct error **err)
 {
     struct db *db = delivery->worker->db;
+    struct hook *hook = sending->hook;
     const struct webhook_message *message = &sending->message;
-    if (!sending->is_event)
-        return webhook_message_settle(db, message, err);
-    return message->state == MESSAGE_DELIVERED ? 0 : webhook_message_add(db, message, err);
-}
-
-static void reload_soon(struct delivery *delivery, int64_t ms)
-{
-    if (delivery->reload_at_ms > delivery->reloaded_at_ms + ms)
-        delivery->reload_at_ms = delivery->reloaded_at_ms + ms;
+    bool waits = message->state == MESSAGE_WAITING;
+    if (sending->is_event && message->state == MESSAGE_DELIVERED)
+        return 0;
+    hook->ended += !waits;
+    if (sending->is_event) {
+        hook->waiting += waits;
+        return webhook_message_add(db, message, err);
+    }
+    hook->waiting -= !waits && hook->waiting;
+    return webhook_message_settle(db, message, err);
 }
 
 static void settle(struct delivery *delivery, struct sending *sending, CURLcode result)
@@ -294,13 +352,12 @@ static void settle(struct delivery *delivery, struct sending *sending, CURLcode 
     bool delivered = sending->message.state == MESSAGE_DELIVERED;
     hook->delivered |= delivered;
     hook->failed |= !delivered;
-    if (!delivered) /* for the time of its retry */
-        reload_soon(delivery, AGAIN_MS);
     if (keep_result(delivery, sending, &err) < 0) {
         log_warning("cannot store the delivery result of a webhook; it will be delivered again",
                     LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
         hook->broken |= sending->is_event;
     }
+    trim_at_times(delivery, hook);
     if (sending->is_event) {
         hook->open[sending->index] = false;
         hook->settled++;
@@ -308,8 +365,7 @@ static void settle(struct delivery *delivery, struct sending *sending, CURLcode 
         hook->messages_settled++;
     }
     hook->sending--;
-    webhook_share_end(&delivery->shares, hook->team, hook->user);
-    sending_free(sending, delivery->multi);
+    free_sending(delivery, sending);
 }
 
 static void settle_ended(struct delivery *delivery)
@@ -376,18 +432,30 @@ static int finish_messages(struct delivery *delivery, struct hook *hook, struct 
     if (!done)
         return 0;
     drop_messages(hook);
-    hook->next_at_ms = 0; /* the next reload sets it */
-    return webhook_advance(delivery->worker->db, hook->row.id, 0, hook->delivered, hook->failed,
-                           err);
+    if (webhook_advance(delivery->worker->db, hook->row.id, 0, hook->delivered, hook->failed, err) <
+        0)
+        return -1;
+    return webhook_due_next(delivery->worker->db, hook->row.id, err);
+}
+
+static int count_waiting(struct delivery *delivery, struct hook *hook, struct error **err)
+{
+    if (webhook_waiting(delivery->worker->db, hook->row.id, &hook->waiting, err) < 0)
+        return -1;
+    hook->counted = true;
+    return 0;
 }
 
 static int take_messages(struct delivery *delivery, struct hook *hook, struct error **err)
 {
     struct worker *worker = delivery->worker;
-    if (webhook_secrets_load(worker->db, worker->ring, hook->row.id, &hook->secrets, err) < 0)
+    if (webhook_secrets_load(worker->db, worker->ring, hook->row.id, &hook->secrets, err) < 0 ||
+        count_waiting(delivery, hook, err) < 0 ||
+        webhook_messages_due(worker->db, hook->row.id, AGAIN_AHEAD, &hook->messages,
+                             &hook->message_count, err) < 0)
         return -1;
-    return webhook_messages_due(worker->db, hook->row.id, AGAIN_AHEAD, &hook->messages,
-                                &hook->message_count, err);
+    hook->due = false;
+    return hook->messages ? 0 : webhook_due_next(worker->db, hook->row.id, err);
 }
 
 static int take_events(struct delivery *delivery, struct hook *hook, struct error **err)
@@ -418,11 +486,12 @@ static int attend(struct delivery *delivery, struct hook *hook, struct error **e
         return -1;
     if (!hook->wanted || clock_monotonic_ms() < hook->rest_until_ms)
         return 0;
-    if (!hook->messages && hook->next_at_ms && hook->next_at_ms <= clock_now_ms() &&
-        take_messages(delivery, hook, err) < 0)
+    if (!hook->messages && hook->due && take_messages(delivery, hook, err) < 0)
         return -1;
-    if (!hook->events && hook->cursor < delivery->head && hook->waiting < WEBHOOK_WAITING_MAX &&
-        take_events(delivery, hook, err) < 0)
+    bool has_events = !hook->events && hook->cursor < delivery->head;
+    if (has_events && !hook->counted && count_waiting(delivery, hook, err) < 0)
+        return -1;
+    if (has_events && hook->waiting < WEBHOOK_WAITING_MAX && take_events(delivery, hook, err) < 0)
         return -1;
     send_more(delivery, hook);
     return 0;
@@ -502,15 +571,6 @@ static int read_networks(struct delivery *delivery, struct error **err)
     return close_own_addresses(&delivery->networks, err);
 }
 
-static bool any_waits(const struct delivery *delivery)
-{
-    const struct hook *hook;
-    TAILQ_FOREACH(hook, &delivery->hooks, entry)
-    if (hook->waiting || hook->messages)
-        return true;
-    return false;
-}
-
 /* Take the lease: one of all dispatchers delivers. */
 static int take_lease(struct delivery *delivery, struct error **err)
 {
@@ -524,21 +584,42 @@ static void release_lease(struct delivery *delivery)
     named_lease_release(delivery->worker->db, LEASE, delivery->worker->lease_owner, &ignored);
 }
 
+static int purge(struct delivery *delivery, struct error **err)
+{
+    struct hook *hook;
+    TAILQ_FOREACH(hook, &delivery->hooks, entry)
+    {
+        if (hook->ended && trim(delivery, hook, err) < 0)
+            return -1;
+    }
+    return webhook_purge(delivery->worker->db, err);
+}
+
 static int take_turns(struct delivery *delivery, struct error **err)
 {
     int64_t now_ms = clock_monotonic_ms();
-    if (now_ms >= delivery->reload_at_ms) {
-        if (take_lease(delivery, err) < 0)
+    if (now_ms >= delivery->lease_at_ms) {
+        if (take_lease(delivery, err) < 0 || (delivery->ours && read_networks(delivery, err) < 0))
             return -1;
-        if (delivery->ours && (read_networks(delivery, err) < 0 || reload(delivery, err) < 0))
-            return -1;
-        delivery->reload_at_ms = now_ms + (any_waits(delivery) ? AGAIN_MS : RELOAD_MS);
-        delivery->reloaded_at_ms = now_ms;
+        delivery->lease_at_ms = now_ms + LEASE_MS;
     }
-    if (!delivery->ours)
+    if (!delivery->ours) {
+        delivery->reload_at_ms = 0;
         return 0;
+    }
+    if (now_ms >= delivery->reload_at_ms) {
+        if (reload(delivery, err) < 0)
+            return -1;
+        delivery->reload_at_ms = now_ms + RELOAD_MS;
+    }
+    if (now_ms >= delivery->changes_at_ms) {
+        if (read_changes(delivery, err) < 0 || read_due(delivery, err) < 0)
+            return -1;
+        delivery->changes_read_ms = now_ms;
+        delivery->changes_at_ms = now_ms + CHANGES_MS;
+    }
     if (now_ms >= delivery->purge_at_ms) {
-        if (webhook_purge(delivery->worker->db, err) < 0)
+        if (purge(delivery, err) < 0)
             return -1;
         delivery->purge_at_ms = now_ms + PURGE_MS;
     }
@@ -581,7 +662,7 @@ static void drop_all(struct delivery *delivery)
 
 static void drain(struct delivery *delivery)
 {
-    while (delivery->shares.sending) { /* each transfer has a time limit */
+    while (delivery->sending.count) { /* each transfer has a time limit */
         advance(delivery);
         curl_multi_poll(delivery->multi, NULL, 0, SENDING_MS, NULL);
     }
@@ -606,23 +687,29 @@ static void rest(struct delivery *delivery)
         {.fd = delivery->changes, .events = CURL_WAIT_POLLIN},
         {.fd = webhook_names_fd(delivery->names), .events = CURL_WAIT_POLLIN}};
     int64_t now_ms = clock_monotonic_ms();
-    int64_t wait_ms =
-        (delivery->ours && delivery->look_at_ms < delivery->reload_at_ms ? delivery->look_at_ms
-                                                                         : delivery->reload_at_ms) -
-        now_ms;
-    if (delivery->shares.sending && wait_ms > SENDING_MS)
+    int64_t at_ms = delivery->lease_at_ms;
+    if (delivery->ours && delivery->look_at_ms < at_ms)
+        at_ms = delivery->look_at_ms;
+    if (delivery->ours && delivery->changes_at_ms < at_ms)
+        at_ms = delivery->changes_at_ms;
+    int64_t wait_ms = at_ms - now_ms;
+    if (delivery->sending.count && wait_ms > SENDING_MS)
         wait_ms = SENDING_MS;
     if (wait_ms > 0)
         curl_multi_poll(delivery->multi, notices, ARRAY_SIZE(notices), (int)wait_ms, NULL);
     if (notify_wait(delivery->events, 0))
         delivery->look_at_ms = 0;
-    if (notify_wait(delivery->changes, 0))
-        reload_soon(delivery, HURRY_MS);
+    if (notify_wait(delivery->changes, 0) &&
+        delivery->changes_at_ms > delivery->changes_read_ms + HURRY_MS)
+        delivery->changes_at_ms = delivery->changes_read_ms + HURRY_MS;
 }
 
 void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
 {
-    struct delivery delivery = {.worker = worker};
+    struct delivery delivery = {.worker = worker,
+                                .sending = {.most = SENDING_MAX,
+                                            .most_of_tenant = TENANT_AHEAD,
+                                            .most_when_busy = TENANT_BUSY}};
     curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, mem_free_wiped, mem_realloc_wiped, strdup,
                          calloc);
     delivery.multi = curl_multi_init();
@@ -630,7 +717,6 @@ void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
     delivery.changes = notify_open(worker->settings->api_socket, NOTIFY_WEBHOOKS);
     delivery.names = webhook_names_open();
     delivery.by_id = json_object();
-    webhook_shares_init(&delivery.shares);
     TAILQ_INIT(&delivery.hooks);
     TAILQ_INIT(&delivery.resolving);
     while (!*stop) {
@@ -647,7 +733,6 @@ void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
     drain(&delivery);
     release_lease(&delivery);
     webhook_names_close(delivery.names);
-    webhook_shares_deinit(&delivery.shares);
     json_decref(delivery.by_id);
     curl_multi_cleanup(delivery.multi);
     notify_close(delivery.events);

@@ -159,8 +159,23 @@ static int may_read(struct follower *one, bool *may, struct error **err)
 
 static bool must_check(const struct follower *one)
 {
-    return one->checked != one->server->access_revision ||
-           (one->allowed_until_ms && one->allowed_until_ms < clock_now_ms());
+    return !one->checked || (one->allowed_until_ms && one->allowed_until_ms < clock_now_ms());
+}
+
+/* Mark the followers whose users' rights have changed. */
+static int read_changes(struct server *server, struct error **err)
+{
+    struct access_changes changes;
+    struct follower *one;
+    uint64_t revision;
+    if (access_revision_get(server->worker.db, &revision, err) < 0 ||
+        access_changes_read(server->worker.db, server->access_revision, revision, &changes, err) <
+            0)
+        return -1;
+    TAILQ_FOREACH(one, &server->followers, entry)
+    one->checked &= !access_changes_concern(&changes, one->wanted.user);
+    server->access_revision = revision;
+    return 0;
 }
 
 /* End waiting requests within seconds after their key was revoked or has expired, their sign-in
@@ -172,7 +187,7 @@ static int check_access(struct server *server, struct error **err)
     unsigned checked = 0;
     bool may;
     if (now_ms >= server->access_at_ms + ACCESS_MS) {
-        if (access_revision_get(server->worker.db, &server->access_revision, err) < 0)
+        if (read_changes(server, err) < 0)
             return -1;
         server->access_at_ms = now_ms;
     }
@@ -183,7 +198,7 @@ static int check_access(struct server *server, struct error **err)
         checked++;
         if (may_read(one, &may, err) < 0)
             return -1;
-        one->checked = server->access_revision;
+        one->checked = true;
         /* The next turn begins with others, also if the revision changes in each turn. */
         TAILQ_REMOVE(&server->followers, one, entry);
         TAILQ_INSERT_TAIL(&server->followers, one, entry);

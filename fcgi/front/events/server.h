@@ -53,7 +53,7 @@ struct follower {
     struct buffer in, out;
     struct wanted wanted;
     uint64_t cursor;          /* earlier events are sent, or the filter excludes them */
-    uint64_t checked;         /* the access revision at which it was last allowed to read */
+    bool checked;             /* it may read, with the access rights that were read last */
     int64_t allowed_until_ms; /* when its key or sign-in ends by itself; 0: never */
     int64_t end_at_ms;
     bool following, ending;

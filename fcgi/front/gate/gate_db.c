@@ -8,9 +8,10 @@
 DB_STATEMENT(get_statement) = {
     "gate.get",
     "SELECT s.id, s.state, s.auto_resume, s.allow_public_traffic, s.instance_name, s.address,"
-    " s.agent_key_id, s.ports, s.team_id, s.session_epoch, s.all_ports, s.host_id,"
-    " s.request_host, s.silent_since_ms, s.stop_reason, s.hooks IS NOT NULL, s.created_by"
-    " FROM sandboxes s"
+    " s.agent_key_id, s.ports, s.team_id, s.session_epoch + t.session_epoch, s.all_ports,"
+    " s.host_id, s.request_host, s.silent_since_ms, s.stop_reason, s.hooks IS NOT NULL,"
+    " s.created_by"
+    " FROM sandboxes s JOIN teams t ON t.id = s.team_id"
     " WHERE s.route = ? AND s.visible = 1",
     true};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The gate's read of the database: one row by one unique index, in one statement. */
+/* The gate's read of the database: a sandbox by one unique index and its team, in one statement. */
 #pragma once
 
 #include "db/db.h"

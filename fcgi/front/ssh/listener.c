@@ -185,18 +185,21 @@ static bool has_expired(const struct connection *one)
     return one->login.expires_at_ms && one->login.expires_at_ms <= clock_now_ms();
 }
 
-/* Check the keys of all sessions when access has changed, and keys that expire. */
+/* Check the keys of users whose access has changed, and keys that expire. */
 static void on_check(struct loop_timer *timer)
 {
     struct listener *listener = container_of(timer, struct listener, check);
+    struct access_changes changes;
     struct connection *one;
     uint64_t revision = 0;
     error_auto err = NULL;
-    if (access_revision_get(listener->worker.db, &revision, &err) == 0) {
-        bool changed = revision != listener->checked;
+    if (access_revision_get(listener->worker.db, &revision, &err) == 0 &&
+        access_changes_read(listener->worker.db, listener->checked, revision, &changes, &err) ==
+            0) {
         listener->checked = revision;
         LIST_FOREACH(one, &listener->connections, entry)
-        if (*one->login.user_id && !one->told_to_end && (changed || has_expired(one)))
+        if (*one->login.user_id && !one->told_to_end &&
+            (access_changes_concern(&changes, one->login.user_id) || has_expired(one)))
             check(one);
     }
     loop_timer_arm(&listener->loop, timer, clock_monotonic_ms() + CHECK_MS, on_check);

@@ -77,7 +77,8 @@ static int list(struct ctl *ctl, const struct audit_filter *filter, uint64_t lim
     do {
         autofree struct audit_entry *entries = NULL;
         wanted = limit < PAGE ? (unsigned)limit : PAGE;
-        if (audit_list(ctl->db, filter, *before ? before : NULL, wanted, &entries, &count, err) < 0)
+        if (audit_list(ctl->db, filter, *before ? before : NULL, wanted, &entries, &count, NULL,
+                       err) < 0)
             return -1;
         for (unsigned i = 0; i < count; i++)
             if (ctl->json)

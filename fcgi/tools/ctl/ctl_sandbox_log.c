@@ -219,7 +219,7 @@ static int read_audit(struct ctl *ctl, const char *id, struct log *log, struct e
     const struct audit_filter filter = {.resource = id};
     autofree struct audit_entry *entries = NULL;
     unsigned count;
-    if (audit_list(ctl->db, &filter, NULL, ENTRIES_MAX, &entries, &count, err) < 0)
+    if (audit_list(ctl->db, &filter, NULL, ENTRIES_MAX, &entries, &count, NULL, err) < 0)
         return -1;
     for (unsigned i = count; i-- > 0;) {
         const struct audit_entry *entry = &entries[i];

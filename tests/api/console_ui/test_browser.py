@@ -274,8 +274,8 @@ def test_script_in_every_field_stays_text(stack, account, browse):
     assert account.api.post("/v1/templates", {"slug": template, "checkpoint_id": checkpoint.json()["id"]}).status == 201
     rows = "FROM template_versions v JOIN templates t ON t.id = v.template_id WHERE t.slug = %s"
     wait_until(lambda: stack.query(f"SELECT v.state {rows}", template)[0]["state"] != "building", 120, "the build", 0.2)
-    stack.query("UPDATE template_versions v JOIN templates t ON t.id = v.template_id SET v.build_log = %s"
-                " WHERE t.slug = %s", f"Step 1\n{script}\n", template)
+    stack.query("INSERT INTO template_logs (template_version_id, at_byte, text) SELECT v.id, 1000000, %s FROM template_versions v"
+                " JOIN templates t ON t.id = v.template_id WHERE t.slug = %s", f"Step 1\n{script}\n", template)
     person = Person(stack, account.user)
     browser = Browser(stack)
     signed_in = browser.request("POST", "/v1/login", {"name": person.name, "password": person.password},

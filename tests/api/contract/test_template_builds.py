@@ -247,7 +247,7 @@ def test_deleting_names_who_uses_it(sandbox, stack):
     assert api.get(f"/v1/templates/{name}").json()["latest_version"] == 1
     assert_error(api.post("/v1/sandboxes", {"template": f"{name}:2"}), 422, "template_not_found", "/template")
     wait_until(lambda: source_of(two) not in sources(stack), 20, "the end of the second version's source")
-    wait_until(lambda: stack.query("SELECT build_log FROM template_versions WHERE id = %s", two["id"])[0]["build_log"] is None,
+    wait_until(lambda: not stack.query("SELECT at_byte FROM template_logs WHERE template_version_id = %s", two["id"]),
                20, "the end of the second version's log")
     user.pause()
     assert user.id in assert_error(api.delete(f"/v1/templates/{name}"), 409, "template_in_use")["message"], "paused ones too"

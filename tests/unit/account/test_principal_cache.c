@@ -100,6 +100,39 @@ TEST_WITH(it_asks_for_the_revision_alone, set_up, tear_down)
     assert_plan("pro");
 }
 
+/* A change of another user's rights costs no new read of this key. */
+TEST_WITH(keys_of_others_stay_known, set_up, tear_down)
+{
+    struct error *err = NULL;
+    struct member member;
+    struct api_key key;
+    struct user bob;
+    char text[API_KEY_TEXT_SIZE];
+    assert_ok(user_get_by_name(db, "bob", &bob, &err));
+    struct api_key_request request = {.user_id = bob.id, .can_write = true};
+    assert_ok(api_key_create(db, ring, &request, &key, text, &err));
+    assert_plan("basic");
+    set_plan_unseen("pro");
+    assert_ok(api_key_revoke(db, bob.id, key.id, false, &err));
+    assert_plan("basic");
+    assert_ok(credential_disable(db, bob.id, &err));
+    assert_ok(credential_enable(db, bob.id, &err));
+    assert_plan("basic");
+    assert_ok(member_add(db, acme.id, "alice", ROLE_MEMBER, &member, &err));
+    assert_plan("pro");
+    api_key_deinit(&key);
+}
+
+/* All keys are read again when a change is not known. */
+TEST_WITH(a_change_that_is_not_kept_concerns_all, set_up, tear_down)
+{
+    assert_plan("basic");
+    set_plan_unseen("pro");
+    server_say(raw, "UPDATE access_revision SET revision = revision + 1");
+    assert_plan("pro");
+    assert_plan("pro");
+}
+
 TEST_WITH(a_revoked_key_is_refused_at_once, set_up, tear_down)
 {
     struct error *err = NULL;

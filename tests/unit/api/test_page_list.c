@@ -20,6 +20,8 @@ static unsigned rows_alive;
 static const char *failing_team;
 static bool fails_to_complete;
 static unsigned cut_even; /* the rows of a list of the first team; 0: all */
+/* The number at which the first page of the first team ends; NULL: after its last row. */
+static const char *read_even;
 static size_t row_bytes;
 
 static int list_rows(struct db *db, const struct page_query *query, void **rows, unsigned *count,
@@ -34,6 +36,11 @@ static int list_rows(struct db *db, const struct page_query *query, void **rows,
         if (strcmp(query->team_id, i % 2 ? "team_odd" : "team_even") != 0 ||
             (query->before && strcmp(id, query->before) >= 0))
             continue;
+        if (read_even && !query->before && !strcmp(query->team_id, "team_even") &&
+            strcmp(id + ID_SIZE - 3, read_even) < 0) {
+            snprintf(query->end, ID_SIZE, "%.*s%s", ID_SIZE - 3, ID_START, read_even);
+            break;
+        }
         struct row *row = &list[(*count)++];
         memcpy(row->id, id, sizeof id);
         row->held = xstrdup("held");
@@ -165,6 +172,18 @@ TEST(a_page_ends_where_the_rows_of_a_team_were_cut)
     cut_even = 2;
     assert_pages(200, pages, ARRAY_SIZE(pages));
     cut_even = 0;
+}
+
+/* A list that reads many rows and finds few ends its page, also without a row. */
+TEST(a_page_ends_where_the_reading_of_a_team_ended)
+{
+    static const char *const some[] = {"[19,18,17,16,15]", "[14,13,12,11,10]"};
+    static const char *const none[] = {"[]", "[19,18,17,16,15,14,13,12,11,10]"};
+    read_even = "15";
+    assert_pages(200, some, ARRAY_SIZE(some));
+    read_even = "20";
+    assert_pages(200, none, ARRAY_SIZE(none));
+    read_even = NULL;
 }
 
 TEST(a_page_of_large_rows_ends_early)

@@ -45,6 +45,31 @@ TEST(all_places_may_be_taken)
     assert_true(take(&places, 9, 9, 9));
 }
 
+/* Take as many places as the tenant gets, and return their number. */
+static unsigned take_all(struct places *places, uint64_t team, uint64_t user)
+{
+    static uint64_t key;
+    unsigned count = 0;
+    while (take(places, team, user, ++key))
+        count++;
+    return count;
+}
+
+TEST(many_busy_tenants_leave_some_to_others)
+{
+    struct places places = {.most = PLACES_MAX, .most_of_tenant = 40, .most_when_busy = 4};
+    assert_int_equal(take_all(&places, 1, 1), 40);
+    assert_int_equal(take_all(&places, 2, 1), 0);
+    assert_int_equal(take_all(&places, 1, 2), 0);
+    for (uint64_t i = 2; i < 60; i++)
+        take_all(&places, i, i);
+    assert_true(places.count >= PLACES_MAX / 2 && places.count < PLACES_MAX);
+    assert_int_equal(take_all(&places, 1000, 1000), 4);
+    for (uint64_t i = 1001; i < 2000; i++)
+        take_all(&places, i, i);
+    assert_int_equal(places.count, PLACES_MAX);
+}
+
 static void assert_read(const char *text, uint64_t team, uint64_t user)
 {
     struct tenant tenant = {1, 1};

@@ -150,20 +150,53 @@ TEST_WITH(old_ones_go_in_pieces, NULL, forget)
     free(answer.points);
 }
 
+static void put_sandbox(const char *team_id, const char *sandbox_id)
+{
+    autofree char *text =
+        xasprintf("INSERT INTO sandboxes (id, team_id, route, instance_name, state)"
+                  " VALUES ('%s', '%s', '%.26s', '%s', 'ready')",
+                  sandbox_id, team_id, sandbox_id + 4, sandbox_id);
+    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
+    server_say(raw, text);
+}
+
+/* A team that asks for all of its sandboxes leaves room to others. */
+TEST(teams_that_ask_take_turns)
+{
+    static const char last[] = "sbx_z0000000000000000000000000";
+    struct error *err = NULL;
+    sample_id *ids;
+    size_t count;
+    for (unsigned i = 0; i < 5; i++) {
+        char text[ID_SIZE];
+        snprintf(text, sizeof text, "sbx_a%025u", i);
+        put_sandbox("tea_1", text);
+        assert_ok(sample_want(db, text, &err));
+    }
+    put_sandbox("tea_2", last);
+    assert_ok(sample_want(db, last, &err));
+    assert_ok(sample_wanted(db, 0, 3, &ids, &count, &err));
+    assert_int_equal(count, 3);
+    assert_string_equal(ids[2], last);
+    free(ids);
+    assert_ok(sample_delete_wants_before(db, INT64_MAX, &err));
+}
+
 TEST(who_is_asked_for)
 {
     struct error *err = NULL;
     sample_id *ids;
     size_t count;
     int64_t now_ms = clock_now_ms();
+    put_sandbox("tea_1", id);
     assert_ok(sample_want(db, id, &err));
     assert_ok(sample_want(db, id, &err));
-    assert_ok(sample_wanted(db, now_ms - 1000, &ids, &count, &err));
+    assert_ok(sample_wanted(db, now_ms - 1000, 10, &ids, &count, &err));
     assert_int_equal(count, 1);
     assert_string_equal(ids[0], id);
     free(ids);
     assert_ok(sample_delete_wants_before(db, INT64_MAX, &err));
-    assert_ok(sample_wanted(db, 0, &ids, &count, &err));
+    assert_ok(sample_wanted(db, 0, 10, &ids, &count, &err));
     assert_int_equal(count, 0);
     free(ids);
 }

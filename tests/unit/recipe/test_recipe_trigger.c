@@ -455,6 +455,50 @@ TEST(a_line_of_output_ends_with_a_character)
     end(&turn);
 }
 
+static unsigned parts_of_log(const char *version_id)
+{
+    static const struct db_statement parts = {
+        "test.parts", "SELECT COUNT(*) FROM template_logs WHERE template_version_id = ?", true};
+    struct error *err = NULL;
+    unsigned count = 0;
+    int result = DB_NUMBER(db, &parts, DB_ARGS(db_text(version_id)), &count, &err);
+    assert_ok(result);
+    return count;
+}
+
+/* Small additions share a part, and a full part is not written again. */
+TEST(a_log_is_stored_in_parts)
+{
+    struct error *err = NULL;
+    struct recipe_turn turn;
+    autofree char *log = NULL, *more = NULL;
+    char line[1001];
+    begin("FROM t\n", &turn);
+    memset(line, 'a', sizeof line - 1);
+    line[sizeof line - 1] = '\0';
+    for (unsigned i = 0; i < 10; i++) {
+        line[0] = (char)('0' + i);
+        assert_ok(template_row_log_output(db, turn.version.id, line, &err));
+    }
+    unsigned count = parts_of_log(turn.version.id);
+    assert_true(count >= 2 && count <= 4);
+    assert_ok(template_version_log(db, turn.version.id, &log, &err));
+    const char *at = log;
+    for (unsigned i = 0; i < 10; i++) {
+        char start[] = {' ', '|', ' ', (char)('0' + i), 'a', '\0'};
+        at = strstr(at, start);
+        assert_non_null(at);
+    }
+    /* The bound counts all parts. */
+    for (unsigned i = 0; i < 400; i++)
+        assert_ok(template_row_log_output(db, turn.version.id, line, &err));
+    assert_ok(template_version_log(db, turn.version.id, &more, &err));
+    assert_true(strlen(more) >= 262144 && strlen(more) < 262144 + 2000);
+    assert_memory_equal(more, log, strlen(log));
+    assert_non_null(strstr(more, "the log is full"));
+    end(&turn);
+}
+
 TEST(a_title_ends_with_a_character)
 {
     char command[300];

@@ -56,3 +56,20 @@ TEST(a_version_of_the_deployment_rests_alone)
     assert_true(warm_rests(&ours, 201 * MINUTE));
     assert_false(warm_rests(&another, 201 * MINUTE));
 }
+
+/* Starts that fail at once could fill all places. */
+TEST(notes_of_a_team_push_out_no_others)
+{
+    struct warm_want quiet = want("tea_quiet", "tpv_quiet");
+    warm_rest_note(&quiet, 15000, 300 * MINUTE);
+    for (unsigned i = 0; i < 40 * 100; i++) {
+        char team[ID_SIZE], version[ID_SIZE];
+        snprintf(team, sizeof team, "tea_flood_%u", i % 40);
+        snprintf(version, sizeof version, "tpv_flood_%u", i);
+        struct warm_want bad = want(team, version);
+        warm_rest_note(&bad, 15000, 300 * MINUTE);
+        assert_true(warm_rests(&bad, 300 * MINUTE));
+        assert_true(warm_rests(&quiet, 301 * MINUTE));
+    }
+    assert_true(warm_rests(&quiet, 309 * MINUTE));
+}

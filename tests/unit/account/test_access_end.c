@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The end of access ends all tokens in one transaction that changes few rows. */
+#include "unit/unit.h"
+
+#include "account/access_end.h"
+#include "account/account.h"
+#include "gate/gate_db.h"
+#include "unit/schema.h"
+
+#define MANY 250
+#define KEY  "key_00000000000000000000000001"
+
+static struct user alice, bob;
+static struct team acme, other;
+
+static int set_up(void **state)
+{
+    struct error *err = NULL;
+    if (schema_setup(state) < 0)
+        return -1;
+    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
+    return user_create(db, "alice", &alice, &err) < 0 || user_create(db, "bob", &bob, &err) < 0 ||
+           team_create(db, "acme", "pro", "alice", &acme, &err) < 0 ||
+           team_create(db, "other", "pro", "bob", &other, &err) < 0;
+}
+
+static void say(char *text)
+{
+    server_say(raw, text);
+    free(text);
+}
+
+static long ask(char *text)
+{
+    long number = server_ask(raw, text);
+    free(text);
+    return number;
+}
+
+/* Put sandboxes PREFIX000 and so on; the key got tokens of them. */
+static void put_sandboxes(const struct team *team, const char *prefix, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        autofree char *id = xasprintf("%s%03u", prefix, i);
+        say(xasprintf("INSERT INTO sandboxes (id, team_id, route, instance_name, state, visible,"
+                      " reserved) VALUES ('%s', '%s', '%s', '%s', 'ready', 1, 1)",
+                      id, team->id, id, id));
+        say(xasprintf("INSERT INTO sandbox_token_keys (sandbox_id, api_key_id)"
+                      " VALUES ('%s', '" KEY "')",
+                      id));
+    }
+}
+
+static int remove_all(void **state)
+{
+    server_say(raw, "DELETE FROM sandboxes");
+    server_say(raw, "DELETE FROM sandbox_token_keys");
+    server_say(raw, "DELETE FROM ended_access");
+    server_say(raw, "UPDATE teams SET session_epoch = 0");
+    return 0;
+}
+
+/* The epoch that the gate wants in a token. */
+static unsigned epoch_of(const char *id)
+{
+    struct error *err = NULL;
+    struct gate_sandbox found;
+    assert_ok(gate_sandbox_get(db, id, 80, &found, &err));
+    return found.sandbox.session_epoch;
+}
+
+static long due(void)
+{
+    return server_ask(raw, "SELECT COUNT(*) FROM sandboxes WHERE sessions_due_at_ms IS NOT NULL");
+}
+
+static int end_team(struct db *database, void *context, struct error **err)
+{
+    return access_end_of_team(database, context, err);
+}
+
+static int end_user(struct db *database, void *context, struct error **err)
+{
+    return access_end_of_user(database, context, err);
+}
+
+static int end_key(struct db *database, void *context, struct error **err)
+{
+    unsigned left = ACCESS_END_AT_ONCE;
+    return access_end_of_key(database, KEY, context, &left, err);
+}
+
+static bool do_piece(void)
+{
+    struct error *err = NULL;
+    bool worked;
+    assert_ok(access_end_next(db, &worked, &err));
+    return worked;
+}
+
+TEST_WITH(connections_of_many_end_in_pieces, NULL, remove_all)
+{
+    struct error *err = NULL;
+    put_sandboxes(&acme, "sbx_m", MANY);
+    put_sandboxes(&other, "sbx_o", 1);
+    assert_ok(db_transaction(db, end_team, acme.id, &err));
+    assert_int_equal(epoch_of("sbx_m000"), 1);
+    assert_int_equal(epoch_of("sbx_m249"), 1);
+    assert_int_equal(epoch_of("sbx_o000"), 0);
+    assert_int_equal(due(), 0);
+    assert_true(do_piece());
+    assert_int_equal(due(), 100);
+    assert_true(do_piece());
+    assert_int_equal(due(), 200);
+    /* Another end does not keep the last ones waiting; then all come again. */
+    assert_ok(db_transaction(db, end_team, acme.id, &err));
+    assert_int_equal(epoch_of("sbx_m249"), 2);
+    assert_true(do_piece());
+    assert_int_equal(due(), MANY);
+    server_say(raw, "UPDATE sandboxes SET sessions_due_at_ms = NULL");
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(do_piece());
+    assert_false(do_piece());
+    assert_int_equal(due(), MANY);
+    assert_int_equal(epoch_of("sbx_m249"), 2);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM ended_access"), 0);
+}
+
+/* The next piece is of the team that has waited longer. */
+TEST_WITH(teams_take_turns, NULL, remove_all)
+{
+    struct error *err = NULL;
+    put_sandboxes(&acme, "sbx_m", MANY);
+    put_sandboxes(&other, "sbx_o", 1);
+    assert_ok(db_transaction(db, end_team, acme.id, &err));
+    assert_ok(db_transaction(db, end_team, other.id, &err));
+    server_say(raw, "UPDATE ended_access SET due_at_ms = 1");
+    assert_true(do_piece());
+    assert_true(do_piece());
+    assert_int_equal(due(), 101);
+}
+
+TEST_WITH(a_user_has_all_teams, NULL, remove_all)
+{
+    struct error *err = NULL;
+    put_sandboxes(&acme, "sbx_m", 1);
+    put_sandboxes(&other, "sbx_o", 1);
+    assert_ok(db_transaction(db, end_user, alice.id, &err));
+    assert_int_equal(epoch_of("sbx_m000"), 1);
+    assert_int_equal(epoch_of("sbx_o000"), 0);
+    while (do_piece())
+        ;
+    assert_int_equal(due(), 1);
+}
+
+static long keys_left(void)
+{
+    return server_ask(raw, "SELECT COUNT(*) FROM sandbox_token_keys");
+}
+
+TEST_WITH(few_sandboxes_of_a_key_end_alone, NULL, remove_all)
+{
+    struct error *err = NULL;
+    put_sandboxes(&acme, "sbx_m", ACCESS_END_AT_ONCE);
+    put_sandboxes(&other, "sbx_o", 1);
+    assert_ok(db_transaction(db, end_key, acme.id, &err));
+    assert_int_equal(epoch_of("sbx_m099"), 1);
+    assert_int_equal(epoch_of("sbx_o000"), 0);
+    assert_int_equal(due(), ACCESS_END_AT_ONCE);
+    assert_int_equal(keys_left(), 1);
+    assert_int_equal(server_ask(raw, "SELECT SUM(session_epoch) FROM teams"), 0);
+    assert_ok(db_transaction(db, end_key, NULL, &err));
+    assert_int_equal(epoch_of("sbx_o000"), 1);
+    assert_int_equal(keys_left(), 0);
+}
+
+TEST_WITH(many_sandboxes_of_a_key_end_with_their_teams, NULL, remove_all)
+{
+    struct error *err = NULL;
+    put_sandboxes(&acme, "sbx_m", ACCESS_END_AT_ONCE);
+    put_sandboxes(&other, "sbx_o", 1);
+    assert_ok(db_transaction(db, end_key, NULL, &err));
+    assert_int_equal(epoch_of("sbx_m000"), 1);
+    assert_int_equal(epoch_of("sbx_o000"), 1);
+    assert_int_equal(keys_left(), 0);
+    /* No row of a sandbox was changed yet. */
+    assert_int_equal(server_ask(raw, "SELECT SUM(session_epoch) FROM sandboxes"), 0);
+    assert_int_equal(due(), 0);
+    assert_int_equal(
+        ask(xasprintf("SELECT COUNT(*) FROM ended_access WHERE team_id IN ('%s', '%s')", acme.id,
+                      other.id)),
+        2);
+    while (do_piece())
+        ;
+    assert_int_equal(due(), ACCESS_END_AT_ONCE + 1);
+}
+
+LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
+
+TEST_GROUP(set_up, schema_teardown)
