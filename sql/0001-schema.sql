@@ -891,7 +891,8 @@ CREATE TABLE sandbox_egress_profiles (
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Secrets that requests of sandboxes get on their way out. value is sealed; hosts: JSON array of the names that it may be
--- sent to. metadata: JSON object of E2B's clients. version counts changes. used_at_ms: when a host last reported its use.
+-- sent to. created_by: the user who created it, or has set its hosts since. metadata: JSON object of E2B's clients. version
+-- counts changes. used_at_ms: when a host last reported its use.
 CREATE TABLE secrets (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     team_id CHAR(30) COLLATE ascii_bin NOT NULL,

@@ -183,13 +183,18 @@ static int read_key(const struct keyring *ring, const char *key, struct key_text
                : volume_token_open(ring, key, parts->lookup, volume_id);
 }
 
+static bool has_ended(const struct api_key_credential *credential)
+{
+    return !credential->found || credential->revoked_at_ms ||
+           (credential->expires_at_ms && credential->expires_at_ms <= clock_now_ms());
+}
+
 /* Return whether the cache is enough. A key whose use must be recorded needs the database. */
 static bool is_good_for_now(const struct keyring *ring, const struct key_text *parts,
                             const struct api_key_credential *credential)
 {
     int64_t now_ms = clock_now_ms();
-    return secret_matches(ring, parts, credential) && !credential->revoked_at_ms &&
-           (!credential->expires_at_ms || credential->expires_at_ms > now_ms) &&
+    return secret_matches(ring, parts, credential) && !has_ended(credential) &&
            credential->last_used_at_ms > now_ms - USED_RESOLUTION_MS;
 }
 
@@ -213,6 +218,23 @@ bool principal_presume(struct principal_cache *cache, const struct keyring *ring
     return is_good;
 }
 
+int principal_read_again(struct principal_cache *cache, struct db *db,
+                         const struct principal *principal, struct principal *again,
+                         struct error **err)
+{
+    struct api_key_credential credential;
+    *again = (struct principal){0};
+    int result = principal_cache_find(cache, db, principal->key_lookup, &credential, again, err);
+    if (result == 0 && has_ended(&credential))
+        result = refuse(err);
+    memcpy(again->key_lookup, principal->key_lookup, sizeof again->key_lookup);
+    memcpy(again->volume_id, principal->volume_id, sizeof again->volume_id);
+    if (result < 0)
+        principal_deinit(again);
+    mem_wipe(&credential.hash, sizeof credential.hash);
+    return result;
+}
+
 int principal_authenticate_key(struct principal_cache *cache, struct db *db,
                                const struct keyring *ring, const char *key,
                                struct principal *principal, struct error **err)
@@ -226,9 +248,8 @@ int principal_authenticate_key(struct principal_cache *cache, struct db *db,
         return refuse(err);
     int result = principal_cache_find(cache, db, parts.lookup, &credential, principal, err);
     if (result == 0) {
-        bool valid = is_signed ? credential.found : secret_matches(ring, &parts, &credential);
-        bool expired = credential.expires_at_ms && credential.expires_at_ms <= clock_now_ms();
-        if (!valid || expired || credential.revoked_at_ms)
+        bool valid = is_signed || secret_matches(ring, &parts, &credential);
+        if (!valid || has_ended(&credential))
             result = refuse(err);
     }
     memcpy(principal->key_lookup, parts.lookup, sizeof principal->key_lookup);

@@ -84,6 +84,12 @@ int principal_authenticate_key(struct principal_cache *cache, struct db *db,
 bool principal_presume(struct principal_cache *cache, const struct keyring *ring,
                        const char *authorization, struct principal *principal);
 
+/* Read the principal of a key once more, some time after its authentication. Errors:
+ * ERR_UNAUTHORIZED: the key has ended; *again is then empty. */
+int principal_read_again(struct principal_cache *cache, struct db *db,
+                         const struct principal *principal, struct principal *again,
+                         struct error **err);
+
 /* Convert a key of api_key_create() to its other spelling, "e2b_…". */
 void api_key_to_hex(const char text[API_KEY_TEXT_SIZE], char hex[API_KEY_HEX_SIZE]);
 

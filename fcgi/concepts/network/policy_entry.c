@@ -102,7 +102,7 @@ static bool label_is_valid(const char *label, size_t length)
     if (!length || length > LABEL_MAX || label[0] == '-' || label[length - 1] == '-')
         return false;
     for (size_t i = 0; i < length; i++)
-        if (!isalnum((unsigned char)label[i]) && label[i] != '-')
+        if (!isalnum((unsigned char)label[i]) && label[i] != '-' && label[i] != '_')
             return false;
     return true;
 }
@@ -122,8 +122,9 @@ static int check_labels(const char *name, struct error **err)
         size_t length = strcspn(label, ".");
         if (!label_is_valid(label, length))
             return refuse(err,
-                          "A host name has labels of 1 to 63 letters, digits and inner hyphens, "
-                          "separated by dots. Write international names in their xn-- form.");
+                          "A host name has labels of 1 to 63 letters, digits, underscores and "
+                          "inner hyphens, separated by dots. Write international names in their "
+                          "xn-- form.");
         if (!label[length]) {
             if (label_is_number(label, length))
                 return refuse(

@@ -6,9 +6,10 @@
  *   203.0.113.7   203.0.113.7:443   203.0.113.0/24   203.0.113.0/24:443
  *   2001:db8::1   2001:db8::/32   [2001:db8::1]:443   [2001:db8::/32]:443
  *
- * Host names follow RFC 1123 (letters, digits, hyphens), addresses RFC 4291. The parser guesses
- * nothing. It refuses an abbreviated address, a URL or a network with host bits, and says how to
- * write the entry.
+ * Host names follow RFC 1123 (letters, digits, hyphens) and may have underscores, as names of
+ * services (RFC 8552) and of some hosts do. Addresses follow RFC 4291. The parser guesses nothing.
+ * It refuses an abbreviated address, a URL or a network with host bits, and says how to write the
+ * entry.
  */
 #pragma once
 

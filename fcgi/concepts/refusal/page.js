@@ -1,10 +1,13 @@
 "use strict";
 // Asks whether a server listens by now. The header tells the gate to answer by itself: such a
-// question neither reaches the application nor wakes a paused sandbox.
+// question neither reaches the application nor wakes a paused sandbox. But the gate asks the agent
+// of a running sandbox, which keeps an idle one awake: so the page stops after ten minutes.
 (() => {
+  const patience = 600000;
   const note = document.getElementById("waiting");
   let pause = 700;
   let timer = 0;
+  let until = Date.now() + patience;
 
   function end(text) {
     note.textContent = text;
@@ -12,6 +15,10 @@
   }
 
   function later() {
+    if (Date.now() > until) {
+      end("No server has started for ten minutes. Load this page again to wait longer.");
+      return;
+    }
     pause = Math.min(pause * 1.2, 4000);
     timer = document.hidden ? 0 : setTimeout(ask, pause);
   }
@@ -43,6 +50,7 @@
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden && !timer && note.className !== "over") {
       pause = 700;
+      until = Date.now() + patience;
       ask();
     }
   });

@@ -27,8 +27,9 @@ struct secret {
     char id[ID_SIZE];
     char name[SECRET_NAME_MAX + 1];
     char team_slug[SLUG_MAX + 1];
-    json_t *hosts;    /* array of names, wildcards and addresses; "*" is any host; owned */
-    json_t *metadata; /* texts of E2B's clients, an object; owned */
+    json_t *hosts;          /* array of names, wildcards and addresses; "*" is any host; owned */
+    char hosts_by[ID_SIZE]; /* the user who set them */
+    json_t *metadata;       /* texts of E2B's clients, an object; owned */
     uint64_t version;
     int64_t created_at_ms, updated_at_ms, used_at_ms; /* 0: never */
 };
@@ -53,8 +54,8 @@ struct secret_change {
 
 /* Create a secret of a team or change it. *secret is the result; the caller ends with
  * secret_deinit(). *created: it is new. Errors: ERR_INVALID_REQUEST with the field (a new secret
- * lacks value or hosts, the team has SECRETS_PER_TEAM, a change without the value adds a host),
- * ERR_NAME_TAKEN. */
+ * lacks value or hosts, the team has SECRETS_PER_TEAM, a change without the value adds a host, a
+ * value comes without hosts that another user set), ERR_NAME_TAKEN. */
 int secret_put(struct db *db, const struct keyring *ring, const struct team *team,
                const char *user_id, const struct secret_change *change, struct secret *secret,
                bool *created, struct error **err);

@@ -13,11 +13,10 @@
 
 #define SEALED_MAX (SECRET_VALUE_MAX + 128)
 
-#define SELECT_SECRET                                                                             \
-    "SELECT s.id, s.name, t.slug, s.hosts, s.version, s.created_at_ms, s.updated_at_ms,"          \
-    " COALESCE(s.used_at_ms, 0), COALESCE(s.metadata, '{}') FROM secrets s JOIN teams t ON t.id " \
-    "= s.team_id WHERE"                                                                           \
-    " s.team_id = ?"
+#define SELECT_SECRET                                                                     \
+    "SELECT s.id, s.name, t.slug, s.hosts, s.version, s.created_at_ms, s.updated_at_ms,"  \
+    " COALESCE(s.used_at_ms, 0), COALESCE(s.metadata, '{}'), s.created_by FROM secrets s" \
+    " JOIN teams t ON t.id = s.team_id WHERE s.team_id = ?"
 
 DB_STATEMENT(get_statement) = {"secret.get", SELECT_SECRET " AND s.name = ?", true};
 DB_STATEMENT(list_statement) = {"secret.list", SELECT_SECRET " ORDER BY s.name LIMIT 1000", true};
@@ -32,7 +31,8 @@ DB_STATEMENT(insert_statement) = {
 DB_STATEMENT(update_statement) = {
     "secret.update",
     "UPDATE secrets SET value = COALESCE(?, value), hosts = COALESCE(?, hosts),"
-    " metadata = COALESCE(?, metadata), version = version + ?, updated_at_ms = ? WHERE id = ?",
+    " created_by = COALESCE(?, created_by), metadata = COALESCE(?, metadata),"
+    " version = version + ?, updated_at_ms = ? WHERE id = ?",
     false};
 DB_STATEMENT(delete_statement) = {"secret.delete",
                                   "DELETE FROM secrets WHERE team_id = ? AND name = ?", false};
@@ -93,6 +93,7 @@ static void read_secret(const struct db_rows *rows, struct secret *secret)
     db_copy_text(secret->id, rows, 0);
     db_copy_text(secret->name, rows, 1);
     db_copy_text(secret->team_slug, rows, 2);
+    db_copy_text(secret->hosts_by, rows, 9);
 }
 
 int secret_get(struct db *db, const char *team_id, const char *name, struct secret *secret,
@@ -183,9 +184,21 @@ static int update(struct db *db, const struct put *put, struct error **err)
     autofree char *hosts = change->hosts ? json_dumps(change->hosts, JSON_COMPACT) : NULL;
     return db_exec(db, &update_statement,
                    DB_ARGS(change->value ? db_blob(sealed.data, sealed.size) : db_null(),
-                           db_text(hosts), db_text(metadata), db_u64(change->value || hosts),
-                           db_i64(clock_now_ms()), db_text(id)),
+                           db_text(hosts), db_text(hosts ? put->user_id : NULL), db_text(metadata),
+                           db_u64(change->value || hosts), db_i64(clock_now_ms()), db_text(id)),
                    NULL, err);
+}
+
+/* Refuse a value without hosts that another user set. Otherwise a member could set a host of his
+ * own with any value, and get the value there that an owner sets later. */
+static int admit_value(const struct put *put, struct error **err)
+{
+    if (put->change->hosts || str_equal(put->secret->hosts_by, put->user_id))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "/hosts",
+                           "Another user set the hosts of the secret %s. Give the hosts with the "
+                           "value, so that no other host gets it.",
+                           put->secret->name);
 }
 
 /* Refuse a new host without the value. Otherwise a member could add a host of his own, and read the
@@ -195,7 +208,7 @@ static int admit_hosts(const struct put *put, struct error **err)
     size_t index;
     json_t *host;
     if (put->change->value)
-        return 0;
+        return admit_value(put, err);
     json_array_foreach ((json_t *)put->change->hosts, index, host) {
         autofree char *field = xasprintf("/hosts/%zu", index);
         if (!secret_covers(put->secret, json_string_value(host)))

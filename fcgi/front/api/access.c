@@ -9,10 +9,15 @@
 #include "api/act.h"
 #include "api/answer_cache.h"
 #include "api/console.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "endpoint/endpoint.h"
+
+/* How often a transfer checks that its client still has access. It must end within five seconds
+ * after the access. */
+#define WATCH_MS 2000
 
 /* Authenticate a request. A key may be in two headers, and Authorization has precedence. A cookie
  * counts only without a key. */
@@ -369,6 +374,49 @@ int access_settle(struct api *api, const struct route *route, struct http_reques
         return 0;
     key_use_note(api->worker.db, &api->principal, team_id);
     return check_role(api, route, team_id, err);
+}
+
+/* Read the rights of the client again, and check that they are enough for a transfer of the loaded
+ * volume. */
+static int check_again(struct api *api, const struct http_request *request, bool writes,
+                       struct error **err)
+{
+    const char *team_id = api->access.volume.team_id;
+    struct principal before = api->principal;
+    int result = *before.key_id ? principal_read_again(api->keys, api->worker.db, &before,
+                                                       &api->principal, err)
+                                : console_authenticate(api, request, err);
+    if (result < 0) {
+        api->principal = before;
+        return -1;
+    }
+    principal_deinit(&before);
+    if (!principal_reaches(&api->principal, team_id))
+        return no_volume(err);
+    return !writes || principal_writes(&api->principal, team_id)
+               ? 0
+               : error_set(err, ERR_INSUFFICIENT_SCOPE,
+                           "You are now a viewer of this team; viewers can read only.");
+}
+
+bool access_lasts(struct access_watch *watch)
+{
+    error_auto err = NULL;
+    int64_t now_ms = clock_monotonic_ms();
+    if (watch->ended || (watch->next_ms && now_ms < watch->next_ms))
+        return !watch->ended;
+    bool is_first = !watch->next_ms;
+    watch->next_ms = now_ms + WATCH_MS;
+    if (is_first)
+        return true;
+    if (check_again(watch->api, watch->request, watch->writes, &err) == 0)
+        return true;
+    if (err->code == ERR_UNAUTHORIZED || err->code == ERR_NOT_FOUND ||
+        err->code == ERR_INSUFFICIENT_SCOPE)
+        error_move(&watch->ended, &err);
+    else
+        log_warning("cannot check the access of a transfer; checking again", LOG_ERROR(err));
+    return !watch->ended;
 }
 
 int access_check_shown(const struct api *api, const struct route *route, struct error **err)

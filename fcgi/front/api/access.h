@@ -2,6 +2,9 @@
 /* Find the principal and the object of a request, before its handler runs. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "api/api.h"
 
 /* Authenticate the request and check the key's scope, as a hook of the router. Fills in the
@@ -13,6 +16,20 @@ int api_authorize(void *context, const struct route *route, struct http_request 
 /* Authorize with a key that is not in the headers. Otherwise like api_authorize(). */
 int api_authorize_key(struct api *api, const struct route *route, struct http_request *request,
                       const char *key, struct error **err);
+
+/* How a transfer of a volume's bytes sees that its client's access has ended. */
+struct access_watch {
+    struct api *api;
+    const struct http_request *request;
+    bool writes;
+    int64_t next_ms;     /* of the next look; 0: nothing has moved yet */
+    struct error *ended; /* NULL: not ended; the caller frees */
+};
+
+/* Return whether the client still has access to the volume of the request. Call it for each piece
+ * of the transfer; it reads the rights every two seconds, first after two seconds. When it cannot
+ * read them, they count as unchanged. */
+bool access_lasts(struct access_watch *watch);
 
 /* Load the object of the request by the route's subject. Check that the principal reaches its team,
  * and that the user's role there is enough. Objects of other teams are treated as missing. Deleted

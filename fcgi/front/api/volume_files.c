@@ -2,6 +2,7 @@
 /* Files of volumes: as JSON up to a size, or as octets of any size, which are streamed. */
 #include <string.h>
 
+#include "api/access.h"
 #include "api/content.h"
 #include "api/volume_path.h"
 #include "base/log.h"
@@ -23,17 +24,18 @@ const struct schema_member volume_file_schema[] = {
 
 /* The streamed bytes of the client, which must match its Content-Length. */
 struct passage {
-    const struct http_request *request;
+    struct access_watch watch;
     int64_t left; /* -1: without Content-Length */
 };
 
 static long read_passage(void *context, char *data, size_t size)
 {
     struct passage *passage = context;
-    long got = passage->request->read_body(passage->request->body_context, data, size);
+    const struct http_request *request = passage->watch.request;
+    long got = request->read_body(request->body_context, data, size);
     if (got > 0 && passage->left >= 0)
         passage->left -= got;
-    return got == 0 && passage->left > 0 ? -1 : got;
+    return (got == 0 && passage->left > 0) || !access_lasts(&passage->watch) ? -1 : got;
 }
 
 static int put(struct api *api, struct http_response *response, const char *path,
@@ -61,15 +63,22 @@ static int put(struct api *api, struct http_response *response, const char *path
 static int put_octets(struct api *api, const struct http_request *request,
                       struct http_response *response, struct error **err)
 {
-    struct passage passage = {request, http_content_length(request)};
+    struct passage passage = {{.api = api, .request = request, .writes = true},
+                              http_content_length(request)};
     struct keeper_upload upload = {read_passage, &passage, passage.left};
     json_auto_t *attributes = NULL;
     const char *path;
     if (volume_path_query(request, &path, err) < 0 ||
         volume_attributes_query(request, &attributes, err) < 0)
         return -1;
-    if (put(api, response, path, attributes, "path", &upload, err) == 0)
+    int result = put(api, response, path, attributes, "path", &upload, err);
+    error_auto ended = passage.watch.ended;
+    if (result == 0)
         return 0;
+    if (ended) {
+        error_clear(err);
+        return error_move(err, &ended);
+    }
     if (!request->body_too_slow)
         return -1;
     error_clear(err);
@@ -106,6 +115,7 @@ struct reading {
     struct api *api;
     const struct http_request *request;
     struct http_response *response;
+    struct access_watch watch;
     bool too_large;
     char mode[8], modified_at[32];
     struct buffer content;
@@ -127,7 +137,9 @@ static int begin_octets(void *context, uint64_t size, const char *mode, const ch
 static int pass_octets(void *context, const char *data, size_t size)
 {
     struct reading *reading = context;
-    return http_response_send(reading->response, reading->request, data, size);
+    return access_lasts(&reading->watch)
+               ? http_response_send(reading->response, reading->request, data, size)
+               : -1;
 }
 
 static int begin_json(void *context, uint64_t size, const char *mode, const char *modified_at)
@@ -169,12 +181,15 @@ static int read_file(struct reading *reading, const char *path, bool octets, str
 static int get_octets(struct reading *reading, const char *path, struct error **err)
 {
     error_auto failure = NULL;
-    if (read_file(reading, path, true, &failure) < 0 && !reading->response->begun)
+    reading->watch = (struct access_watch){.api = reading->api, .request = reading->request};
+    int result = read_file(reading, path, true, &failure);
+    error_auto ended = reading->watch.ended;
+    if (result < 0 && !reading->response->begun)
         return error_move(err, &failure);
     /* The head has been sent: the client can only notice that the body is too short. */
     if (failure && strcmp(reading->request->method, "HEAD"))
         log_warning("cannot send the rest of a volume's file; the client's download ends early",
-                    LOG_ERROR(failure));
+                    LOG_ERROR(ended ? ended : failure));
     return 0;
 }
 

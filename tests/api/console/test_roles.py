@@ -64,6 +64,24 @@ def test_what_is_refused(owner, team, guest):
     assert_error(owner.browser.get(members("no-such-team")), 404, "not_found")
 
 
+def test_a_value_goes_to_no_host_that_another_user_set(stack, owner, team, guest):
+    path, name = f"/v1/secrets/key?team={team}", "/v1/secrets/key"
+    add(stack, team, guest, "member")
+    put = lambda person, **fields: person.browser.request("PUT", name, {"team": team, **fields})
+    assert put(owner, value="first", hosts=["a.example"]).status == 201
+    assert put(owner, value="second").status == 200
+    assert_error(put(guest, value="junk"), 422, "invalid_request", "/hosts")
+    assert put(guest, value="junk", hosts=["guest.example"]).status == 200
+    assert put(guest, value="more junk").status == 200
+    assert_error(put(owner, value="third"), 422, "invalid_request", "/hosts")
+    assert guest.browser.delete(path).status == 204
+    assert put(guest, value="junk", hosts=["guest.example"]).status == 201
+    assert_error(put(owner, value="third"), 422, "invalid_request", "/hosts")
+    assert put(owner, value="third", hosts=["a.example"]).status == 200
+    changed = put(owner, value="fourth")
+    assert changed.status == 200 and changed.json()["hosts"] == ["a.example"]
+
+
 def test_the_last_owner_stays(stack, owner, team, guest):
     assert_error(owner.browser.delete(members(team, owner.name)), 409, "last_owner")
     assert_error(owner.browser.request("PATCH", members(team, owner.name), {"role": "member"}), 409, "last_owner")

@@ -48,6 +48,17 @@ def test_a_revoked_key_learns_nothing_of_its_request(stack, account, sandbox):
     assert_error(api.delete(f"/v1/sandboxes/{sandbox.id}"), 401, "unauthorized")
 
 
+@pytest.mark.parametrize("path", [f"/v1/sandboxes/{ANY_ID}", f"/v1/sandboxes/{ANY_ID}/ports/80",
+                                  "/v1/volumes/vol_00000000000000000000000000",
+                                  "/v1/checkpoints/ckp_00000000000000000000000000"])
+def test_a_revoked_key_does_not_learn_that_an_object_is_missing(stack, account, path):
+    document = account.key_document("read")
+    api = Api(stack, document["key"])
+    assert statuses(by_all_workers(api, path)) == {404}
+    stack.ctl("key", "revoke", document["id"])
+    assert statuses(by_all_workers(api, path)) == {401}
+
+
 def test_who_left_a_team_sees_its_sandboxes_no_more(stack, account, make_account):
     guest = make_account()
     team = account.make_team()

@@ -37,6 +37,17 @@ def test_the_page_opens_the_server_by_itself(browser, make_sandbox):
     browser.wait_for('"path": "/deep?link=1"')
 
 
+def test_a_page_does_not_wait_for_ever(browser, make_sandbox):
+    sandbox = make_sandbox(exposed_ports=PORTS)
+    browser.open(url_of(sandbox.preview(3000)))
+    browser.wait_for("This page opens it as soon as it is up")
+    browser.value("(() => { const now = Date.now() + 601000; Date.now = () => now; return now; })()")
+    browser.wait_for("No server has started for ten minutes")
+    serve(sandbox, 3000)
+    time.sleep(5)
+    assert "No server has started" in browser.text()
+
+
 @pytest.mark.long
 def test_a_waiting_page_lets_a_sandbox_sleep(browser, make_sandbox):
     sandbox = make_sandbox(

@@ -70,6 +70,14 @@ def test_a_name_is_refused_asked_for_and_allowed(sandbox, internet):
     assert (checked["verdict"], checked["origin"]) == ("ask", None), "the stored policy is as it was"
 
 
+def test_a_name_with_underscores_is_asked_for(sandbox, internet):
+    internet.add("_my_bucket.example.com", HERE)
+    (refused,) = ask(sandbox, ["A", "_my_bucket.example.com"])
+    assert refused["rcode"] == REFUSED
+    answer(sandbox, asked_for(sandbox, "_my_bucket.example.com"), "always")
+    assert reaches(sandbox, "tcp", "_my_bucket.example.com", 80)
+
+
 def test_an_address_is_asked_for_with_its_port(sandbox, internet):
     reach(sandbox, ["tcp", THIRD, 443], ["udp", THIRD, 5000])
     approval = asked_for(sandbox, f"{THIRD}:443")
@@ -89,7 +97,7 @@ def test_another_port_of_a_known_name_is_asked_for_by_name(sandbox, internet):
 
 def test_what_no_answer_could_open_is_not_asked_for(sandbox, internet):
     policy(sandbox, ask=True, allow_out=["api.example.com"], deny_out=["other.example.com", OTHER])
-    ask(sandbox, ["A", "other.example.com"], ["TXT", "text.example.com"], ["A", "_a.example.com"], ["A", "api.example.com"])
+    ask(sandbox, ["A", "other.example.com"], ["TXT", "text.example.com"], ["A", "-a.example.com"], ["A", "api.example.com"])
     reach(sandbox, ["tcp", OTHER, 80], ["tcp", "10.0.0.1", 80], ["tcp", "169.254.169.254", 80], ["tcp", THIRD, 53],
           ["ping", THIRD], ["udp", HERE, 443], ["tcp", THIRD, 81])
     asked_for(sandbox, f"{THIRD}:81")

@@ -69,8 +69,9 @@ def test_a_create_with_everything(api, make_profile):
     first, second = make_profile("a.example"), make_profile("b.example")
     asked = {"allow_internet_access": False, "allow_package_registry_access": True,
              "allow_public_traffic": False,
-             "allow_out": ["API.example.com:443", "*.example.org", "203.0.113.0/24", "203.0.113.9:80",
-                           "2001:db8::/32", "[2001:db8::1]:443"],
+             "allow_out": ["API.example.com:443", "*.example.org", "my_bucket.example.net",
+                           "_mongodb._tcp.example.net", "203.0.113.0/24", "203.0.113.9:80", "2001:db8::/32",
+                           "[2001:db8::1]:443"],
              "deny_out": ["203.0.113.7", "0.0.0.0/0"]}
     created = api.create(**asked, egress_profile=first, egress_profiles=[second, first])
     assert wanted(created["network"]) == {**asked, "egress_profiles": [first, second]}
@@ -102,7 +103,7 @@ def test_public_traffic_is_patched_too(api):
 
 
 NO_ENTRIES = ["", " ", "a b", "http://x.example", "x.example/y", "*", "*.", "a.*.example", "a..b", ".a",
-              "-a.example", "a_b.example", "a.example:0", "a.example:65536", "a.example:https", "a.example:",
+              "-a.example", "a_-.example", "a.example:0", "a.example:65536", "a.example:https", "a.example:",
               "1.2.3", "1.2.3.4.5", "256.1.1.1", "1.2.3.4/33", "1.2.3.4/24", "1.2.3.4:0", "127.1", "::1/129",
               "2001:db8::1/32", "[2001:db8::1", "[1.2.3.4]:80", "::ffff:192.0.2.1", "x" * 64 + ".example",
               "\u00fc.example"]

@@ -3,8 +3,10 @@
 
 import base64
 import collections
+import http.client
 import os
 import secrets
+import time
 
 import pytest
 
@@ -106,6 +108,49 @@ def test_a_cut_upload_leaves_nothing(kept):
     connection.close()
     assert kept.read("/cut/file") == b"old"
     assert kept.names("/cut") == ["file"]
+
+
+def test_an_upload_ends_with_its_key(stack, account, volume):
+    volume.write("/file", b"old")
+    document = account.key_document("write")
+    theirs = Volume(Api(stack, document["key"]), document=volume.document)
+
+    def pieces():
+        yield bytes(300_000)
+        stack.ctl("key", "revoke", document["id"])
+        for _ in range(10):
+            time.sleep(0.5)
+            yield bytes(300_000)
+
+    try:
+        assert_error(theirs.put_octets("/file", pieces()), 401, "unauthorized")
+    except OSError:  # nginx has closed the connection while more was sent
+        pass
+    assert volume.read("/file") == b"old" and volume.names() == ["file"]
+
+
+def test_a_download_ends_with_its_key(stack, account, volume):
+    piece = 1 << 20
+    size = 64 * piece
+    assert volume.put_octets("/file", (bytes(piece) for _ in range(64))).status == 201
+    document = account.key_document("read")
+    headers = {"Authorization": f"Bearer {document['key']}", "Accept": OCTETS}
+    connection, response = volume.api.origin.open("GET", f"{volume.address}/files?path=/file", headers=headers)
+    assert response.status == 200 and response.headers["Content-Length"] == str(size)
+    stack.ctl("key", "revoke", document["id"])
+    got = 0
+    try:
+        for _ in range(10):
+            got += len(response.read(piece))
+            time.sleep(0.5)
+        got += len(response.read())
+    except http.client.IncompleteRead as cut:
+        got += len(cut.partial)
+    except OSError:
+        pass
+    finally:
+        connection.close()
+    assert got < size
 
 
 @pytest.mark.parametrize("body, field", [

@@ -19,6 +19,9 @@ TEST(gives_the_canonical_text)
         {"intranet", "intranet"},
         {"xn--bcher-kva.example", "xn--bcher-kva.example"},
         {"3com.example", "3com.example"},
+        {"My_Bucket.example.net:443", "my_bucket.example.net:443"},
+        {"_mongodb._tcp.cluster0.example.net", "_mongodb._tcp.cluster0.example.net"},
+        {"*._tcp.example.net", "*._tcp.example.net"},
         {LABEL_63 ".test", LABEL_63 ".test"},
         {"203.0.113.7", "203.0.113.7"},
         {"203.0.113.7/32", "203.0.113.7"},
@@ -59,7 +62,7 @@ TEST(refuses_everything_else)
         {"exa mple.com", "labels"},
         {"-a.test", "labels"},
         {"a-.test", "labels"},
-        {"a_b.test", "labels"},
+        {"a_-.test", "labels"},
         {"b\xc3\xbc"
          "cher.example",
          "xn--"},
