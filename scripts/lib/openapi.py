@@ -18,7 +18,9 @@ FOLDER = os.path.join(ROOT, "conf", "openapi")
 FIELDS = os.path.join(ROOT, "fcgi", "concepts", "sandbox", "sandbox_fields.def")
 DOCUMENTS = {"openapi": "api", "dataplane-openapi": "dataplane", "e2b-openapi": "e2b"}  # name: folder of its parts
 WIDTH = 120
-USE, OBJECT, OPTIONAL = "$use", "$object", "$optional"
+USE, OBJECT, OPTIONAL, QUERY = "$use", "$object", "$optional", "$query"
+METHODS = ("get", "post", "put", "patch", "delete")
+CALL = ("operationId", "tags", "summary", "description", "security")  # the first members of a call, in this order
 
 
 class PartError(Exception):
@@ -76,6 +78,29 @@ def closed_object(schema):
             **{name: value for name, value in schema.items() if name not in (OBJECT, OPTIONAL)}}
 
 
+def query_parameter(value):
+    """A parameter of the query: `$query` has its name."""
+    return {"name": value[QUERY], "in": "query", **{name: item for name, item in value.items() if name != QUERY}}
+
+
+def parameter(value):
+    """A parameter of a call; a name stands for one of the document, or with a small letter for a piece."""
+    if not isinstance(value, str):
+        return value
+    return {"$ref": f"#/components/parameters/{value}"} if value[0].isupper() else {USE: value}
+
+
+def complete_call(call, method, tag, access):
+    """A call with the tag of its part, and with the access that the document gives calls of this method."""
+    if tag:
+        call = {"tags": [tag], **call}
+    if access:
+        call = {"security": access.get(method, access["else"]), **call}
+    if "parameters" in call:
+        call = {**call, "parameters": [parameter(value) for value in call["parameters"]]}
+    return {**{name: call[name] for name in CALL if name in call}, **call}
+
+
 class Pieces:
     """The named pieces of one document, and which of them it uses."""
 
@@ -115,6 +140,8 @@ class Pieces:
                for name, item in value.items() if name != USE}
         if OBJECT in own:
             own = closed_object(own)
+        if QUERY in own:
+            own = query_parameter(own)
         if USE not in value:
             return own
         names = [value[USE]] if isinstance(value[USE], str) else value[USE]
@@ -196,8 +223,12 @@ def made(name, common):
     pieces.add(common, "common.json")
     if name == "api":
         pieces.add(field_pieces(), "sandbox_fields.def")
+    access = None
     for path, part in parts(name):
         pieces.add(part.pop("pieces", {}), path)
+        access, tag = part.pop("access", access), part.pop("tag", None)
+        for calls in part.get("paths", {}).values():
+            calls.update({method: complete_call(calls[method], method, tag, access) for method in METHODS if method in calls})
         joined(document, part, path)
     try:
         document = pieces.expanded(document)

@@ -12,7 +12,6 @@ import sys
 import openapi
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-METHODS = ("get", "post", "put", "patch", "delete")
 PLACE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 SETTING = re.compile(
     r'SETTING_(?P<kind>STRING|NUMBER|CHOICE|SECTION)\(\s*(?P<name>\w+)\s*,\s*(?P<rest>(?:"(?:\\.|[^"])*"|[^()"])*)\)')
@@ -52,7 +51,7 @@ def api_calls():
     document = openapi.documents()["openapi"]
     text, rows = "", {tag["name"]: [] for tag in document["tags"]}
     for path, calls in document["paths"].items():
-        for method in METHODS:
+        for method in openapi.METHODS:
             if method in calls:
                 rows[calls[method]["tags"][0]].append(
                     [f"`{method.upper()} {path}`", calls[method]["summary"].rstrip("."), needs_of(calls[method])])
