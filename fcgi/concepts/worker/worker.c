@@ -4,7 +4,6 @@
 #include "base/counters.h"
 #include "base/fault_point.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/process.h"
 #include "config/database.h"
 #include "db/migrate.h"

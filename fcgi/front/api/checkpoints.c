@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <string.h>
-
 #include "api/api.h"
 #include "api/page_list.h"
 #include "api/sandbox_output.h"
