@@ -81,7 +81,7 @@ static json_t *row_to_json(const struct api *api, const void *row)
     return checkpoint_to_json(row);
 }
 
-const struct page_kind checkpoints_page = {
+static const struct page_kind checkpoints_page = {
     .member = "checkpoints",
     .row_size = sizeof(struct checkpoint),
     .list = list_rows,
