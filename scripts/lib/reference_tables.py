@@ -104,10 +104,10 @@ def settings():
 
 
 def cli_commands():
-    """Every command of `sandlot`: from fcgi/tools/cli/verbs.c, where a blank line separates subjects."""
-    text, made = re.sub(r'"\s*\n\s*"', "", read("fcgi/tools/cli/verbs.c")), ""
-    for part in text[text.index("cli_verbs[]"):].split("\n\n"):
-        found = re.findall(r'\{"([a-z][a-z -]*)",\s*"([^"]*)",\s*"([^"]+)",', part)
+    """Every command of `sandlot`: from fcgi/tools/cli/verbs.def, where a blank line separates subjects."""
+    text, made = re.sub(r'"\s*\n\s*"', "", read("fcgi/tools/cli/verbs.def")), ""
+    for part in text.split("\n\n"):
+        found = re.findall(r'VERB\("([a-z][a-z -]*)",\s*"([^"]*)",\s*"([^"]+)",', part)
         if found:
             made += f"\n### {CLI_SUBJECTS[found[0][0]]}\n" + table(["command", "effect"], [
                 ["`" + f"sandlot {name} {operands}".strip().replace("|", "\\|") + "`", effect.replace("|", "\\|")]
