@@ -12,11 +12,6 @@ from dataplane import StreamError
 pytestmark = pytest.mark.parallel
 
 
-@pytest.fixture(scope="module")
-def data(shared_sandbox):
-    return shared_sandbox.data
-
-
 def test_output_of_both_kinds_and_success(data):
     result = data.bash("echo out; echo err >&2")
     assert (result.stdout, result.stderr) == (b"out\n", b"err\n")
