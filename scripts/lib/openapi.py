@@ -18,7 +18,8 @@ FOLDER = os.path.join(ROOT, "conf", "openapi")
 FIELDS = os.path.join(ROOT, "fcgi", "concepts", "sandbox", "sandbox_fields.def")
 DOCUMENTS = {"openapi": "api", "dataplane-openapi": "dataplane", "e2b-openapi": "e2b"}  # name: folder of its parts
 WIDTH = 120
-USE, OBJECT, OPTIONAL, QUERY = "$use", "$object", "$optional", "$query"
+USE, OBJECT, OPTIONAL = "$use", "$object", "$optional"
+PLACES = {"$path": {"in": "path", "required": True}, "$query": {"in": "query"}}  # of parameters
 METHODS = ("get", "post", "put", "patch", "delete")
 CALL = ("operationId", "tags", "summary", "description", "security")  # the first members of a call, in this order
 
@@ -78,9 +79,10 @@ def closed_object(schema):
             **{name: value for name, value in schema.items() if name not in (OBJECT, OPTIONAL)}}
 
 
-def query_parameter(value):
-    """A parameter of the query: `$query` has its name."""
-    return {"name": value[QUERY], "in": "query", **{name: item for name, item in value.items() if name != QUERY}}
+def placed(value):
+    """A parameter: `$path` or `$query` has its name."""
+    place = next(name for name in PLACES if name in value)
+    return {"name": value[place], **PLACES[place], **{name: item for name, item in value.items() if name != place}}
 
 
 def parameter(value):
@@ -140,8 +142,8 @@ class Pieces:
                for name, item in value.items() if name != USE}
         if OBJECT in own:
             own = closed_object(own)
-        if QUERY in own:
-            own = query_parameter(own)
+        if PLACES.keys() & own.keys():
+            own = placed(own)
         if USE not in value:
             return own
         names = [value[USE]] if isinstance(value[USE], str) else value[USE]
