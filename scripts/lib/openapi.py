@@ -18,7 +18,7 @@ FOLDER = os.path.join(ROOT, "conf", "openapi")
 FIELDS = os.path.join(ROOT, "fcgi", "concepts", "sandbox", "sandbox_fields.def")
 DOCUMENTS = {"openapi": "api", "dataplane-openapi": "dataplane", "e2b-openapi": "e2b"}  # name: folder of its parts
 WIDTH = 120
-USE, OBJECT, OPTIONAL = "$use", "$object", "$optional"
+USE, OBJECT, OPTIONAL, EXAMPLE = "$use", "$object", "$optional", "$example"
 PLACES = {"$path": {"in": "path", "required": True}, "$query": {"in": "query"}}  # of parameters
 METHODS = ("get", "post", "put", "patch", "delete")
 CALL = ("operationId", "tags", "summary", "description", "security")  # the first members of a call, in this order
@@ -85,6 +85,11 @@ def placed(value):
     return {"name": value[place], **PLACES[place], **{name: item for name, item in value.items() if name != place}}
 
 
+def with_content(name, item):
+    """A member; `$example` is the content of an answer with this example."""
+    return ("content", {"application/json": {"example": item}}) if name == EXAMPLE else (name, item)
+
+
 def parameter(value):
     """A parameter of a call; a name stands for one of the document, or with a small letter for a piece."""
     if not isinstance(value, str):
@@ -138,6 +143,7 @@ class Pieces:
             return [self.expanded(item, outer) for item in value]
         if not isinstance(value, dict):
             return value
+        value = dict(with_content(name, item) for name, item in value.items())
         own = {name: by_status(self.expanded(item, outer)) if name == "responses" else self.expanded(item, outer)
                for name, item in value.items() if name != USE}
         if OBJECT in own:
