@@ -18,7 +18,10 @@ FOLDER = os.path.join(ROOT, "conf", "openapi")
 FIELDS = os.path.join(ROOT, "fcgi", "concepts", "sandbox", "sandbox_fields.def")
 DOCUMENTS = {"openapi": "api", "dataplane-openapi": "dataplane", "e2b-openapi": "e2b"}  # name: folder of its parts
 WIDTH = 120
-USE, OBJECT, OPTIONAL = "$use", "$object", "$optional"
+USE, OBJECT, OPTIONAL, EXAMPLE = "$use", "$object", "$optional", "$example"
+PLACES = {"$path": {"in": "path", "required": True}, "$query": {"in": "query"}}  # of parameters
+METHODS = ("get", "post", "put", "patch", "delete")
+CALL = ("operationId", "tags", "summary", "description", "security")  # the first members of a call, in this order
 
 
 class PartError(Exception):
@@ -76,6 +79,35 @@ def closed_object(schema):
             **{name: value for name, value in schema.items() if name not in (OBJECT, OPTIONAL)}}
 
 
+def placed(value):
+    """A parameter: `$path` or `$query` has its name."""
+    place = next(name for name in PLACES if name in value)
+    return {"name": value[place], **PLACES[place], **{name: item for name, item in value.items() if name != place}}
+
+
+def with_content(name, item):
+    """A member; `$example` is the content of an answer with this example."""
+    return ("content", {"application/json": {"example": item}}) if name == EXAMPLE else (name, item)
+
+
+def parameter(value):
+    """A parameter of a call; a name stands for one of the document, or with a small letter for a piece."""
+    if not isinstance(value, str):
+        return value
+    return {"$ref": f"#/components/parameters/{value}"} if value[0].isupper() else {USE: value}
+
+
+def complete_call(call, method, tag, access):
+    """A call with the tag of its part, and with the access that the document gives calls of this method."""
+    if tag:
+        call = {"tags": [tag], **call}
+    if access:
+        call = {"security": access.get(method, access["else"]), **call}
+    if "parameters" in call:
+        call = {**call, "parameters": [parameter(value) for value in call["parameters"]]}
+    return {**{name: call[name] for name in CALL if name in call}, **call}
+
+
 class Pieces:
     """The named pieces of one document, and which of them it uses."""
 
@@ -111,10 +143,13 @@ class Pieces:
             return [self.expanded(item, outer) for item in value]
         if not isinstance(value, dict):
             return value
+        value = dict(with_content(name, item) for name, item in value.items())
         own = {name: by_status(self.expanded(item, outer)) if name == "responses" else self.expanded(item, outer)
                for name, item in value.items() if name != USE}
         if OBJECT in own:
             own = closed_object(own)
+        if PLACES.keys() & own.keys():
+            own = placed(own)
         if USE not in value:
             return own
         names = [value[USE]] if isinstance(value[USE], str) else value[USE]
@@ -196,8 +231,12 @@ def made(name, common):
     pieces.add(common, "common.json")
     if name == "api":
         pieces.add(field_pieces(), "sandbox_fields.def")
+    access = None
     for path, part in parts(name):
         pieces.add(part.pop("pieces", {}), path)
+        access, tag = part.pop("access", access), part.pop("tag", None)
+        for calls in part.get("paths", {}).values():
+            calls.update({method: complete_call(calls[method], method, tag, access) for method in METHODS if method in calls})
         joined(document, part, path)
     try:
         document = pieces.expanded(document)

@@ -12,7 +12,6 @@ import sys
 import openapi
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-METHODS = ("get", "post", "put", "patch", "delete")
 PLACE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 SETTING = re.compile(
     r'SETTING_(?P<kind>STRING|NUMBER|CHOICE|SECTION)\(\s*(?P<name>\w+)\s*,\s*(?P<rest>(?:"(?:\\.|[^"])*"|[^()"])*)\)')
@@ -46,7 +45,7 @@ def api_calls():
     document = openapi.documents()["openapi"]
     text, rows = "", {tag["name"]: [] for tag in document["tags"]}
     for path, calls in document["paths"].items():
-        for method in METHODS:
+        for method in openapi.METHODS:
             if method in calls:
                 rows[calls[method]["tags"][0]].append(
                     [f"`{method.upper()} {path}`", calls[method]["summary"].rstrip("."), needs_of(calls[method])])
@@ -99,11 +98,11 @@ def settings():
 
 
 def cli_commands():
-    """Every command of `sandlot`: from fcgi/tools/cli/verbs.c, where a blank line separates subjects, with help.c's titles."""
-    text, made = re.sub(r'"\s*\n\s*"', "", read("fcgi/tools/cli/verbs.c")), ""
+    """Every command of `sandlot`: from fcgi/tools/cli/verbs.def, where a blank line separates subjects, with help.c's titles."""
+    text, made = re.sub(r'"\s*\n\s*"', "", read("fcgi/tools/cli/verbs.def")), ""
     titles = dict(re.findall(r'^ {8}\{"([a-z -]+)", "([^"]+)"\},$', read("fcgi/tools/cli/help.c"), re.MULTILINE))
-    for part in text[text.index("cli_verbs[]"):].split("\n\n"):
-        found = re.findall(r'\{"([a-z][a-z -]*)",\s*"([^"]*)",\s*"([^"]+)",', part)
+    for part in text.split("\n\n"):
+        found = re.findall(r'VERB\("([a-z][a-z -]*)",\s*"([^"]*)",\s*"([^"]+)",', part)
         if found:
             made += f"\n### {titles[found[0][0]]}\n" + table(["command", "effect"], [
                 ["`" + f"sandlot {name} {operands}".strip().replace("|", "\\|") + "`", effect.replace("|", "\\|")]

@@ -8,6 +8,7 @@ import secrets
 import pytest
 
 from bystander import Bystander
+from console import Person
 from npm_packages import installed  # noqa: F401 (a fixture)
 from fake_internet import FakeInternet
 from ssh import Ssh
@@ -104,6 +105,12 @@ def other_account(make_account):
 
 
 @pytest.fixture
+def person(stack, account):
+    """The account's user, who can sign in to the console."""
+    return Person(stack, account.user)
+
+
+@pytest.fixture
 def small_plan(account, own_plan):
     """The account's team is on a plan of two volumes of one GiB."""
     own_plan(account, volumes=2, volume_gb=1)
@@ -163,10 +170,21 @@ def sandbox(make_sandbox):
 
 
 @pytest.fixture(scope="module")
-def module_account(stack):
-    account = Account(stack)
-    yield account
-    account.clean_up()
+def make_module_account(stack):
+    accounts = []
+
+    def make(plan=None):
+        accounts.append(Account(stack, plan))
+        return accounts[-1]
+
+    yield make
+    for account in reversed(accounts):
+        account.clean_up()
+
+
+@pytest.fixture(scope="module")
+def module_account(make_module_account):
+    return make_module_account()
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +192,12 @@ def shared_sandbox(module_account):
     """A sandbox for tests that leave it running and write only below paths of their own."""
     ports = [{"port": port, "protocol": "http", "public": port != 3002} for port in range(3000, 3010)]
     return Sandbox.create(module_account.api, timeout=1800, exposed_ports=ports)
+
+
+@pytest.fixture(scope="module")
+def data(shared_sandbox):
+    """The data plane of that sandbox."""
+    return shared_sandbox.data
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 // Long lists, page by page, that stay true while rows come and go.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { isAbort, triedAgain } from './errors'
+import { useTeam } from './session'
 
 interface Row {
   id: string
@@ -142,4 +143,12 @@ export function useList<T extends Row>(
     put: useCallback((row: T) => calls.current.put(row), []),
     remove: useCallback((id: string) => calls.current.remove(id), []),
   }
+}
+
+/** A list of the chosen team's own things. load asks for one page with these members of the query. */
+export function useTeamList<T extends Row>(
+  load: (query: { team: string; limit: number; next_token?: string }, signal: AbortSignal) => Promise<PageOf<T>>,
+): Listed<T> {
+  const team = useTeam().slug
+  return useList((token, signal) => load({ team, limit: 100, ...(token ? { next_token: token } : {}) }, signal), 8000, [team])
 }

@@ -4,7 +4,7 @@ import { api, type Schemas } from '../lib/client'
 import { shorten } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import { loadMe, useMe } from '../lib/session'
-import { ACTIONS, Button, Copy, Loading, Page, Problem, Table, TextField, TimeCell, UserName } from '../parts/basic'
+import { ACTIONS, Button, Copy, Loading, Page, Problem, SecretText, Table, TextField, TimeCell, UserName } from '../parts/basic'
 import { lazy } from '../parts/lazy'
 import { Passkeys } from '../parts/passkeys'
 import { Dialog, FormDialog, ask, say, useAction, useRefusedForm } from '../parts/dialog'
@@ -87,12 +87,7 @@ function ConfirmDialog(props: { made: Secret; onClose: () => void; onDone: (code
     >
       <p>Scan this with your authenticator app. Or enter the secret there, or open the link on the device with the app.</p>
       <QrCode text={props.made.url} label="QR code of the secret for an authenticator app" />
-      <p class="secret">
-        <code class="long" data-secret="totp">
-          {props.made.secret}
-        </code>
-        <Copy text={props.made.secret} what="the secret" />
-      </p>
+      <SecretText text={props.made.secret} what="the secret" kind="totp" />
       <p class="secret">
         <a class="long" href={props.made.url} target="_self">
           {props.made.url}

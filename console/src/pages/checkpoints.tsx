@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { api, type Schemas } from '../lib/client'
 import { formatBytes } from '../lib/format'
-import { useList } from '../lib/pages'
-import { useMayWrite, useTeam } from '../lib/session'
+import { useTeamList } from '../lib/pages'
+import { useMayWrite } from '../lib/session'
 import { ACTIONS, Button, Empty, Named, Page, TimeCell } from '../parts/basic'
 import { ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
@@ -27,17 +27,11 @@ function rollBack(checkpoint: Checkpoint): void {
 }
 
 export function Checkpoints() {
-  const team = useTeam()
   const mayWrite = useMayWrite()
-  const list = useList<Checkpoint>(
-    async (token, signal) => {
-      const query = { team: team.slug, limit: 100, ...(token ? { next_token: token } : {}) }
-      const answer = await api.get('/v1/checkpoints', { query, signal })
-      return { rows: answer.checkpoints, next: answer.next_token }
-    },
-    8000,
-    [team.slug],
-  )
+  const list = useTeamList<Checkpoint>(async (query, signal) => {
+    const answer = await api.get('/v1/checkpoints', { query, signal })
+    return { rows: answer.checkpoints, next: answer.next_token }
+  })
   return (
     <Page title="Checkpoints">
       <Rows

@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
 import { useMe } from '../lib/session'
-import { ACTIONS, Button, Check, Copy, Empty, Id, Page, SelectField, TextField, TimeCell } from '../parts/basic'
+import { ACTIONS, Button, Check, Id, NewButton, Page, SecretText, SelectField, TextField, TimeCell } from '../parts/basic'
 import { FormDialog, SecretDialog } from '../parts/dialog'
 import { ExpiryCell, KeyPassword } from '../parts/key_password'
 import { RevokeDialog, called, type AnyKey } from '../parts/revoke_key'
@@ -71,17 +71,9 @@ function MadeDialog(props: { made: Schemas['CreatedKey']; onClose: () => void })
   return (
     <SecretDialog title="Your new key" onClose={props.onClose}>
       <p>The console shows the key only now. Store it where only your programs can read it.</p>
-      <p class="secret">
-        <code class="long" data-secret="key">
-          {made.key}
-        </code>
-        <Copy text={made.key} what="the key" />
-      </p>
+      <SecretText text={made.key} what="the key" kind="key" />
       <p class="hint">The same key for clients of E2B:</p>
-      <p class="secret">
-        <code class="long">{made.e2b_key}</code>
-        <Copy text={made.e2b_key} what="the key for clients of E2B" />
-      </p>
+      <SecretText text={made.e2b_key} what="the key for clients of E2B" />
     </SecretDialog>
   )
 }
@@ -102,20 +94,15 @@ export function Keys() {
     polled.refresh()
     polledSsh.refresh()
   }
-  const create = (
-    <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
-      New key
-    </Button>
-  )
+  const create = <NewButton what="key" onClick={() => setMaking(true)} />
   return (
     <Page title="Keys" actions={create}>
       <Rows
         of={polled}
-        none={
-          <Empty title="No keys yet">
-            <p>Programs call the API with your keys. Create a key for each program, so that you can revoke each one alone.</p>
-          </Empty>
-        }
+        none={[
+          'No keys yet',
+          'Programs call the API with your keys. Create a key for each program, so that you can revoke each one alone.',
+        ]}
         label="Keys"
         head={['Name', 'Id', 'Permissions', 'Teams', 'Created by', 'Last used', 'Expires', ACTIONS]}
       >

@@ -5,7 +5,7 @@ import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
 import { formatNumber } from '../lib/format'
 import { usePoll } from '../lib/poll'
-import { ACTIONS, Button, Copy, SelectField, State, TextField, Time, TimeCell } from '../parts/basic'
+import { ACTIONS, NewButton, SecretText, SelectField, State, TextField, Time, TimeCell } from '../parts/basic'
 import { CurvesButton } from '../parts/curves_button'
 import { FormDialog, SecretDialog, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
@@ -87,9 +87,7 @@ export function Teams() {
   return (
     <>
       <div class="actions before-table">
-        <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
-          New team
-        </Button>
+        <NewButton what="team" onClick={() => setMaking(true)} />
       </div>
       <Rows
         of={list}
@@ -156,12 +154,7 @@ function LinkDialog(props: { user: Created; link: string; onClose: () => void })
         Give it to {user.name} only: with it they set their password and sign in. It is shown only now, and expires{' '}
         <Time at={user.link_expires_at} />.
       </p>
-      <p class="secret">
-        <code class="long" data-secret="link">
-          {link}
-        </code>
-        <Copy text={link} what="the link" />
-      </p>
+      <SecretText text={link} what="the link" kind="link" />
     </SecretDialog>
   )
 }
@@ -173,9 +166,7 @@ export function Users() {
   return (
     <>
       <div class="actions before-table">
-        <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
-          New user
-        </Button>
+        <NewButton what="user" onClick={() => setMaking(true)} />
       </div>
       <Rows of={list} none="No users yet." label="Users" head={['Name', 'State', 'Password', 'Second factor', 'Passkeys']}>
         {(list.data?.items ?? []).map(user => (

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
 import { useMayWrite, useTeam } from '../lib/session'
-import { ACTIONS, AreaField, Button, Empty, Page, TextField, TimeCell } from '../parts/basic'
+import { ACTIONS, AreaField, Button, NewButton, Page, TextField, TimeCell } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -145,23 +145,15 @@ export function Secrets() {
   const [change, setChange] = useState<Change | null>(null)
   const polled = usePoll(signal => api.get('/v1/secrets', { query: { team: team.slug }, signal }), 8000, [team.slug])
   const secrets = polled.data?.secrets ?? []
-  const create = mayWrite && (
-    <Button kind="primary" icon="plus" onClick={() => setChange({ kind: 'new' })}>
-      New secret
-    </Button>
-  )
+  const create = mayWrite && <NewButton what="secret" onClick={() => setChange({ kind: 'new' })} />
   return (
     <Page title="Secrets" actions={create}>
       <Rows
         of={polled}
-        none={
-          <Empty title="No secrets yet">
-            <p>
-              A secret is a key that sandboxes use and never see. With an egress rule, the service adds it to requests to
-              the hosts that you choose.
-            </p>
-          </Empty>
-        }
+        none={[
+          'No secrets yet',
+          'A secret is a key that sandboxes use and never see. With an egress rule, the service adds it to requests to the hosts that you choose.',
+        ]}
         label="Secrets"
         head={['Name', 'Hosts', 'Version', 'Changed', 'Last used', ACTIONS]}
       >

@@ -5,7 +5,7 @@ import { messageOf } from '../lib/errors'
 import { usePoll } from '../lib/poll'
 import { loadMe, useMe, useTeam, type Role } from '../lib/session'
 import { Activity } from '../parts/activity'
-import { ACTIONS, Button, Copy, Fact, Facts, Id, Loading, Page, Problem, SelectField, Table, TextField, TimeCell, type Choice } from '../parts/basic'
+import { ACTIONS, Button, Fact, Facts, Id, Loading, Page, Problem, SecretText, SelectField, Table, TextField, TimeCell, type Choice } from '../parts/basic'
 import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
 import { ExpiryCell } from '../parts/key_password'
 import { Rows } from '../parts/rows'
@@ -77,12 +77,7 @@ function MadeLink(props: { made: Schemas['CreatedTeamLink']; onClose: () => void
   return (
     <SecretDialog title={`Your link into ${props.made.team}`} onClose={props.onClose}>
       <p>The link is shown only now. Send it to the people whom you invite; they sign in and accept.</p>
-      <p class="secret">
-        <code class="long" data-secret="link">
-          {text}
-        </code>
-        <Copy text={text} what="the link" />
-      </p>
+      <SecretText text={text} what="the link" kind="link" />
     </SecretDialog>
   )
 }

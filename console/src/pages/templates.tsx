@@ -5,7 +5,7 @@ import { messageOf } from '../lib/errors'
 import { usePoll } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
-import { ACTIONS, AreaField, Button, Empty, Id, Loading, Page, Problem, SelectField, State, Table, TextField, TimeCell, type Choice } from '../parts/basic'
+import { ACTIONS, AreaField, Button, Empty, Id, Loading, NewButton, Page, Problem, SelectField, State, Table, TextField, TimeCell, type Choice } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -114,20 +114,15 @@ export function Templates() {
   const [making, setMaking] = useState(false)
   const polled = usePoll(signal => api.get('/v1/templates', { query: { team: team.slug }, signal }), 10_000, [team.slug])
   const templates = polled.data?.templates ?? []
-  const create = mayWrite && (
-    <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
-      New template
-    </Button>
-  )
+  const create = mayWrite && <NewButton what="template" onClick={() => setMaking(true)} />
   return (
     <Page title="Templates" actions={create}>
       <Rows
         of={polled}
-        none={
-          <Empty title="No templates yet">
-            <p>Sandboxes start from a template. Build one from a Dockerfile, an image, or a checkpoint of a sandbox.</p>
-          </Empty>
-        }
+        none={[
+          'No templates yet',
+          'Sandboxes start from a template. Build one from a Dockerfile, an image, or a checkpoint of a sandbox.',
+        ]}
         label="Templates"
         head={['Name', 'Team', 'Newest version', 'Created', ACTIONS]}
       >

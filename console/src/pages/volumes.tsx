@@ -4,11 +4,11 @@ import { ApiError, api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
 import { FileBrowser } from '../files/browser'
 import { volumeFiles } from '../files/store'
-import { useList } from '../lib/pages'
+import { useTeamList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
-import { ACTIONS, Button, Empty, Id, Loading, Named, Page, Problem, TextField, TimeCell } from '../parts/basic'
+import { ACTIONS, Button, Empty, Id, Loading, Named, NewButton, Page, Problem, TextField, TimeCell } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -66,29 +66,19 @@ export function Volumes() {
   const team = useTeam()
   const mayWrite = useMayWrite()
   const [making, setMaking] = useState(false)
-  const list = useList<Volume>(
-    async (token, signal) => {
-      const query = { team: team.slug, limit: 100, ...(token ? { next_token: token } : {}) }
-      const answer = await api.get('/v1/volumes', { query, signal })
-      return { rows: answer.volumes, next: answer.next_token }
-    },
-    8000,
-    [team.slug],
-  )
-  const create = mayWrite && (
-    <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
-      New volume
-    </Button>
-  )
+  const list = useTeamList<Volume>(async (query, signal) => {
+    const answer = await api.get('/v1/volumes', { query, signal })
+    return { rows: answer.volumes, next: answer.next_token }
+  })
+  const create = mayWrite && <NewButton what="volume" onClick={() => setMaking(true)} />
   return (
     <Page title="Volumes" actions={create}>
       <Rows
         of={list}
-        none={
-          <Empty title="No volumes yet">
-            <p>A volume keeps files outside sandboxes. Several sandboxes can mount it, and it stays when they are deleted.</p>
-          </Empty>
-        }
+        none={[
+          'No volumes yet',
+          'A volume keeps files outside sandboxes. Several sandboxes can mount it, and it stays when they are deleted.',
+        ]}
         label="Volumes"
         head={['Name', 'Id', 'Size', 'Attached to', 'Created', ACTIONS]}
       >

@@ -3,9 +3,9 @@
 import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
-import { useList } from '../lib/pages'
+import { useTeamList } from '../lib/pages'
 import { useMayWrite, useTeam } from '../lib/session'
-import { ACTIONS, AreaField, Button, Check, Copy, Empty, Page, State, TextField, Time, TimeCell } from '../parts/basic'
+import { ACTIONS, AreaField, Button, Check, NewButton, Page, SecretText, State, TextField, Time, TimeCell } from '../parts/basic'
 import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -57,12 +57,7 @@ function WebhookSecret(props: { secret: string; onClose: () => void }) {
   return (
     <SecretDialog title="The secret of the webhook" onClose={props.onClose}>
       <p>Your server checks signatures with it. The console shows it only now.</p>
-      <p class="secret">
-        <code class="long" data-secret="webhook">
-          {props.secret}
-        </code>
-        <Copy text={props.secret} what="the secret" />
-      </p>
+      <SecretText text={props.secret} what="the secret" kind="webhook" />
     </SecretDialog>
   )
 }
@@ -159,29 +154,19 @@ export function Webhooks() {
   const mayWrite = useMayWrite()
   const [making, setMaking] = useState(false)
   const [secret, setSecret] = useState<string | null>(null)
-  const list = useList<Webhook>(
-    async (token, signal) => {
-      const query = { team: team.slug, limit: 100, ...(token ? { next_token: token } : {}) }
-      const answer = await api.get('/v1/webhooks', { query, signal })
-      return { rows: answer.webhooks, next: answer.next_token }
-    },
-    8000,
-    [team.slug],
-  )
-  const create = mayWrite && (
-    <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
-      New webhook
-    </Button>
-  )
+  const list = useTeamList<Webhook>(async (query, signal) => {
+    const answer = await api.get('/v1/webhooks', { query, signal })
+    return { rows: answer.webhooks, next: answer.next_token }
+  })
+  const create = mayWrite && <NewButton what="webhook" onClick={() => setMaking(true)} />
   return (
     <Page title="Webhooks" actions={create}>
       <Rows
         of={list}
-        none={
-          <Empty title="No webhooks yet">
-            <p>A webhook is your address to which the service sends the team's events, such as the end of a sandbox.</p>
-          </Empty>
-        }
+        none={[
+          'No webhooks yet',
+          "A webhook is your address to which the service sends the team's events, such as the end of a sandbox.",
+        ]}
         label="Webhooks"
         head={['Address', 'Events', 'Last delivery', 'Last failure', 'Enabled', ACTIONS]}
       >

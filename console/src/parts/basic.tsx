@@ -52,6 +52,15 @@ export function Button(props: ButtonProps) {
   )
 }
 
+/** Opens the form for something new. */
+export function NewButton(props: { what: string; onClick: () => void }) {
+  return (
+    <Button kind="primary" icon="plus" onClick={props.onClick}>
+      {`New ${props.what}`}
+    </Button>
+  )
+}
+
 /** What went wrong, in the service's words, with the id that its log has. */
 export function Problem(props: { error: unknown }) {
   if (!props.error) return null
@@ -154,6 +163,18 @@ export function Copy(props: { text: string; what: string; children?: ComponentCh
     <button type="button" class="btn small copy" aria-label={`Copy ${props.what}`} onClick={copy}>
       <span aria-live="polite">{done ? 'Copied' : (props.children ?? 'Copy')}</span>
     </button>
+  )
+}
+
+/** A text that is shown only once, with a button that copies it. kind: the name by which tests find it. */
+export function SecretText(props: { text: string; what: string; kind?: string }) {
+  return (
+    <p class="secret">
+      <code class="long" data-secret={props.kind}>
+        {props.text}
+      </code>
+      <Copy text={props.text} what={props.what} />
+    </p>
   )
 }
 

@@ -2,7 +2,7 @@
 // A table of loaded rows, or the text that the page shows instead while there are none.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { Button, Loading, Problem, Table, type SortHead } from './basic'
+import { Button, Empty, Loading, Problem, Table, type SortHead } from './basic'
 
 interface Loaded {
   error: unknown
@@ -33,10 +33,21 @@ function More(props: { loadMore: () => void }) {
   )
 }
 
+function None(props: { of: ComponentChildren | [title: string, text: string] }) {
+  if (typeof props.of === 'string') return <p class="muted">{props.of}</p>
+  if (!Array.isArray(props.of)) return <>{props.of}</>
+  const [title, text] = props.of
+  return (
+    <Empty title={String(title)}>
+      <p>{text}</p>
+    </Empty>
+  )
+}
+
 export function Rows(props: {
   of: Loaded
-  /** The text that the page shows if there are no rows. */
-  none: ComponentChildren
+  /** The text that the page shows if there are no rows; a pair: a heading and a text. */
+  none: ComponentChildren | [title: string, text: string]
   label: string
   head: (ComponentChildren | SortHead)[]
   dense?: boolean
@@ -48,7 +59,7 @@ export function Rows(props: {
     <>
       <Problem error={of.error} />
       {of.loading && <Loading />}
-      {empty && !of.loading && !of.error && (typeof none === 'string' ? <p class="muted">{none}</p> : none)}
+      {empty && !of.loading && !of.error && <None of={none} />}
       {!empty && (
         <Table label={props.label} head={props.head} {...(props.dense ? { dense: true } : {})}>
           {props.children}

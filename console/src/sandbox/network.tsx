@@ -106,11 +106,7 @@ function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; a
       <h2>Refused connections</h2>
       <Rows
         of={polled}
-        none={
-          <Empty title="No refused connections">
-            <p>Each connection that the policy refuses appears here.</p>
-          </Empty>
-        }
+        none={['No refused connections', 'Each connection that the policy refuses appears here.']}
         label="Denials"
         dense
         head={['Target', 'Kind', 'Count', 'Last', ACTIONS]}

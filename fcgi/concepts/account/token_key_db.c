@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "account/token_key.h"
 
-#include <stdio.h>
-
 #include "account/access_end.h"
 #include "account/access_teams.h"
 #include "base/clock.h"

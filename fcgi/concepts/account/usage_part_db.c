@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "account/usage_part.h"
 
-#include <stdio.h>
-
 #include "naming/name_columns.h"
 
 #define DAY_MS 86400000

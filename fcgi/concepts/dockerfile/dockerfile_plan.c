@@ -105,7 +105,8 @@ static int walk_arg(const struct arguments *arguments, struct error **err)
     return 0;
 }
 
-bool dockerfile_declares(const struct dockerfile *file, const char *wanted)
+/* Return whether an ARG of the file has this name. */
+static bool declares(const struct dockerfile *file, const char *wanted)
 {
     for (size_t i = 0; i < file->instruction_count; i++) {
         const struct dockerfile_instruction *one = &file->instructions[i];
@@ -124,7 +125,7 @@ static int check_arguments(const struct dockerfile *file, const json_t *args, st
     const char *name;
     json_t *value;
     json_object_foreach ((json_t *)(uintptr_t)args, name, value) {
-        if (!dockerfile_declares(file, name) && !is_among(proxies, ARRAY_SIZE(proxies), name))
+        if (!declares(file, name) && !is_among(proxies, ARRAY_SIZE(proxies), name))
             return error_set_field(err, ERR_INVALID_REQUEST, ARGS_FIELD,
                                    "The Dockerfile has no ARG %.64s.", name);
     }

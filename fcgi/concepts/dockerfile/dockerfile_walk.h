@@ -42,9 +42,6 @@ int dockerfile_walk_expand_known(const struct dockerfile_walk *walk,
                                  const struct dockerfile_word *word, char **text,
                                  struct error **err);
 
-/* Return whether an ARG of the file has this name. */
-bool dockerfile_declares(const struct dockerfile *file, const char *wanted);
-
 /* Find a stage by its name or its number, before the given one. False: no stage is found. */
 bool dockerfile_stage_find(const struct dockerfile *file, const char *name, size_t before,
                            size_t *number);

@@ -2,9 +2,7 @@
 #include "front/ring_use.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#include "base/ulid.h"
 #include "crypto/aead.h"
 #include "front/ring_use_row.h"
 

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/json_read.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "crypto/aead.h"
 #include "host/host.h"
 #include "host/host_check.h"

@@ -13,7 +13,6 @@ struct join_row {
     struct buffer sealed;
 };
 void join_row_deinit(struct join_row *row);
-#define join_row_auto __attribute__((cleanup(join_row_deinit))) struct join_row
 
 /* Read and lock the row, inside a transaction. *found false: the row does not exist. */
 int join_row_lock(struct db *db, const char *id, struct join_row *row, bool *found,

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/panic.h"
 #include "login/credential_row.h"
 #include "login/passkey_row.h"

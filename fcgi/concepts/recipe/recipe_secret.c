@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "recipe/recipe.h"
 
 /* Arguments: the folder of the build, the file, its user. The list of written files lets a repeated

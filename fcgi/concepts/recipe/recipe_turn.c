@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recipe/recipe_turn.h"
 
-#include <string.h>
-
 #include "base/log.h"
 #include "base/mem.h"
 #include "template/template_row.h"

@@ -7,7 +7,6 @@
  * names the archive as the valid copy before anything is deleted, so that a resume in between
  * fetches it.
  */
-#include <string.h>
 
 #include "archive/archive_row.h"
 #include "base/counters.h"

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "runtime/agent_client.h"
 #include "sandbox/lifecycle.h"
 #include "template/template.h"
 

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/fault_point.h"
-#include "base/log.h"
 #include "base/str.h"
 #include "checkpoint/checkpoint_move.h"
 #include "checkpoint/checkpoint_row.h"

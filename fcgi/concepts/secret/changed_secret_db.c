@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "secret/secret.h"
 
 #define AT_ONCE   100   /* sandboxes in a transaction */

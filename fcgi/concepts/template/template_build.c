@@ -6,13 +6,11 @@
 #include "template/template_build.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/notify.h"
-#include "base/str.h"
 #include "checkpoint/checkpoint_move.h"
 #include "host/host.h"
 #include "template/template_row.h"

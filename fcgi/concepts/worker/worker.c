@@ -1,17 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "worker/worker.h"
 
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+
 #include "base/counters.h"
 #include "base/fault_point.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/process.h"
 #include "config/database.h"
 #include "db/migrate.h"
 #include "event/event.h"
 #include "front/front.h"
 #include "network/protected.h"
 #include "runtime/agent_client.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_TRACED_BY_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define IS_TRACED_BY_SANITIZER 1
+#endif
+#endif
+
+/* Make the memory of this process unreadable for other processes of the same user: no ptrace, no
+ * /proc/PID/mem, no core dump. To be called once at start, before secrets are read; exec() ends it.
+ * Programs that are built with a sanitizer stay as they are, because its leak check traces them. */
+static void hide_memory(void)
+{
+#ifndef IS_TRACED_BY_SANITIZER
+    if (prctl(PR_SET_DUMPABLE, 0) < 0)
+        log_warning("cannot keep other processes of the same user from reading this process's "
+                    "memory; it continues without this protection",
+                    LOG_STR("error", strerror(errno)));
+#endif
+}
 
 /* A process without counters serves all the same. */
 static void open_counters(const struct settings *settings)
@@ -27,7 +50,7 @@ int worker_open(const struct settings *settings, const char *program, struct wor
 {
     struct protected_networks networks = {0};
     *worker = (struct worker){.settings = settings};
-    process_hide_memory();
+    hide_memory();
     fault_point_open(settings->api_socket);
     event_notify_scope(settings->api_socket);
     lease_name_owner(worker->lease_owner, program);

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <string.h>
-
 #include "api/api.h"
 #include "api/page_list.h"
 #include "api/sandbox_output.h"
@@ -83,7 +81,7 @@ static json_t *row_to_json(const struct api *api, const void *row)
     return checkpoint_to_json(row);
 }
 
-const struct page_kind checkpoints_page = {
+static const struct page_kind checkpoints_page = {
     .member = "checkpoints",
     .row_size = sizeof(struct checkpoint),
     .list = list_rows,

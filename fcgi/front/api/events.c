@@ -7,7 +7,6 @@
 
 #include "api/api.h"
 #include "api/query.h"
-#include "base/clock.h"
 #include "base/media_type.h"
 #include "base/mem.h"
 #include "base/str.h"

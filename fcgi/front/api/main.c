@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sandlot-api: the control-plane endpoints, a FastCGI worker. */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -7,7 +7,6 @@
 #include "api/span.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "metrics/sample.h"
 
 #define SPAN_DEFAULT_MS (3600 * 1000)

@@ -38,9 +38,9 @@ struct page_kind {
     _Static_assert(offsetof(type, id) == 0 && sizeof(((type *)0)->id) == ID_SIZE, \
                    "a row begins with its id")
 
-/* The lists of /v1. Another API that shows the same rows in another form copies one and replaces
- * to_json(). */
-extern const struct page_kind sandboxes_page, checkpoints_page;
+/* The list of sandboxes in /v1. Another API that shows the same rows in another form copies it and
+ * replaces to_json(). */
+extern const struct page_kind sandboxes_page;
 
 /* Answer the request with its page of the list.
  * Errors: those of page_read() and of the kind's functions. */

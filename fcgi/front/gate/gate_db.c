@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "gate/gate_db.h"
 
-#include <stdio.h>
-
 #include "sandbox/sandbox_ports.h"
 
 DB_STATEMENT(get_statement) = {

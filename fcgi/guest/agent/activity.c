@@ -2,7 +2,6 @@
 #include "agent/activity.h"
 
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>

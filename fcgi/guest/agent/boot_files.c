@@ -7,14 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/identity.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/str.h"
 
 #define RUN_FOLDER "/run"

@@ -2,7 +2,6 @@
 #include "agent/hold.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/meminfo.h"
-#include "base/str.h"
 
 /* Two readings of the processor's time that are closer than this say little. */
 #define CPU_INTERVAL_MS 500

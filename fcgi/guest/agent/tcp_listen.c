@@ -17,7 +17,6 @@
 #include "agent/tcp.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/str.h"
 
 #define WAITING_MAX                                                              \
     8 /* connections that are announced and not taken; others wait in the kernel \

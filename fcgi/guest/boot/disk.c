@@ -6,14 +6,11 @@
  * each boot. (So the table has the form of the MBR. The firmware rewrites the second copy of a GPT,
  * which would be in the middle of the file system.)
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/blkpg.h>
 #include <linux/fs.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <time.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <net/if.h>
 #include <net/route.h>
 #include <stdio.h>

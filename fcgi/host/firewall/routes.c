@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "firewall/routes.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,6 @@
 #include "base/sizing.h"
 #include "base/str.h"
 #include "common/group_usage.h"
-#include "common/idle_time.h"
 #include "config.h"
 #include "crypto/authority.h"
 #include "firewall/calls.h"
@@ -294,6 +294,19 @@ static int end_previews(void *context, struct http_request *request, struct http
     if (previews_end(address, (uint16_t)port, &ended, err) < 0)
         return -1;
     return http_response_json(response, 200, json_pack("{s:i}", "ended", (int)ended));
+}
+
+/* Return how long all processors of the machine together were idle since its start, in
+ * milliseconds. The time that a processor waited for a disk does not count (proc_stat(5)). 0:
+ * cannot read it. */
+static uint64_t idle_time_ms(void)
+{
+    autofclose FILE *file = fopen("/proc/stat", "re");
+    uint64_t ticks;
+    long a_second = sysconf(_SC_CLK_TCK);
+    if (!file || a_second <= 0 || fscanf(file, "cpu %*u %*u %*u %" SCNu64, &ticks) != 1)
+        return 0;
+    return ticks * 1000 / (uint64_t)a_second;
 }
 
 static int get_host(void *context, struct http_request *request, struct http_response *response,

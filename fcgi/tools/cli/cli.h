@@ -3,7 +3,8 @@
  * sandlot: the command line for users of a deployment. It speaks the public API and the data planes
  * over HTTPS and knows nothing of the machine that serves them.
  *
- * verbs.c has one row for each verb. Parsing, help, completion and the manual page follow from it.
+ * verbs.def has one row for each verb. Parsing, help, completion and the manual page follow from
+ * it.
  */
 #pragma once
 
@@ -62,11 +63,13 @@ enum cli_verb_flags {
     CLI_HIDDEN = 8,  /* for scripts of the program's own */
 };
 
+typedef int cli_function(struct cli_call *call, struct error **err);
+
 struct cli_verb {
     const char *name; /* one or two words */
     const char *operands;
     const char *help;
-    int (*run)(struct cli_call *call, struct error **err);
+    cli_function *run;
     const struct cli_option *options; /* NULL: only those of all verbs */
     unsigned least, most;             /* operands */
     unsigned flags;

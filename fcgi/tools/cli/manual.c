@@ -2,9 +2,7 @@
 /* Print sandlot(1) from the table of verbs. */
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "cli/verbs.h"
 
 static const char head[] =

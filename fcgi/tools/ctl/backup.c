@@ -22,7 +22,7 @@
 #define READ_SIZE     ((size_t)1 << 20)
 #define MANIFEST_MODE 0600
 
-const char *const backup_kind_names[] = {"database", "keyring", "volume", "instance"};
+static const char *const backup_kind_names[] = {"database", "keyring", "volume", "instance"};
 
 static void file_deinit(struct backup_file *file)
 {

@@ -16,7 +16,6 @@
 #define BACKUP_SHA256_SIZE 65
 
 enum backup_kind { BACKUP_DATABASE, BACKUP_KEYRING, BACKUP_VOLUME, BACKUP_INSTANCE };
-extern const char *const backup_kind_names[4];
 
 struct backup_file {
     enum backup_kind kind;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "ctl/backup_db.h"
 
-#include <stdio.h>
-
 #include "base/mem.h"
 #include "template/warm.h"
 #include "volume/volume.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandlotctl: administration. Each command is a row of the table in command.c. A row has its words,
+ * sandlotctl: administration. Each command is a row of the table commands.def. A row has its words,
  * its operands and options, the resources to open before it runs, and its handler. A handler prints
  * through output.h and returns 0, or -1 with an error that main() prints (exit status 1).
  */
@@ -39,12 +39,14 @@ enum ctl_need {
     CTL_WORKER,     /* the whole worker */
 };
 
+typedef int ctl_handler(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err);
+
 struct ctl_command {
     const char *words;    /* "user create" */
     const char *operands; /* "NAME"; "..." after the last one: one or more; [...]: any number */
     const struct ctl_option *options; /* ends with a row without a name; NULL: none */
     enum ctl_need need;
-    int (*run)(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err);
+    ctl_handler *run;
     const char *summary;
 };
 
@@ -86,85 +88,7 @@ extern const unsigned ctl_command_count;
  * applied: the number of migrations. */
 int ctl_migrate_schema(struct ctl *ctl, unsigned *applied, struct error **err);
 
-/* --- handlers, by the file they are in --- */
-
-#define CTL_HANDLER(name) \
-    int name(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
-
-CTL_HANDLER(ctl_audit);
-CTL_HANDLER(ctl_audit_prune);
-CTL_HANDLER(ctl_audit_verify);
-CTL_HANDLER(ctl_backup);
-CTL_HANDLER(ctl_backup_recipient);
-CTL_HANDLER(ctl_restore);
-CTL_HANDLER(ctl_user_create);
-CTL_HANDLER(ctl_user_list);
-CTL_HANDLER(ctl_user_invite);
-CTL_HANDLER(ctl_user_link);
-CTL_HANDLER(ctl_user_reset);
-CTL_HANDLER(ctl_user_disable);
-CTL_HANDLER(ctl_user_enable);
-CTL_HANDLER(ctl_user_remove);
-CTL_HANDLER(ctl_team_create);
-CTL_HANDLER(ctl_team_list);
-CTL_HANDLER(ctl_team_remove);
-CTL_HANDLER(ctl_team_set_plan);
-CTL_HANDLER(ctl_team_add_member);
-CTL_HANDLER(ctl_team_remove_member);
-CTL_HANDLER(ctl_team_list_members);
-CTL_HANDLER(ctl_key_create);
-CTL_HANDLER(ctl_key_list);
-CTL_HANDLER(ctl_key_revoke);
-CTL_HANDLER(ctl_limits);
-CTL_HANDLER(ctl_ssh_key_add);
-CTL_HANDLER(ctl_ssh_key_list);
-CTL_HANDLER(ctl_ssh_key_remove);
-CTL_HANDLER(ctl_ssh_record);
-CTL_HANDLER(ctl_plan_list);
-CTL_HANDLER(ctl_plan_create);
-CTL_HANDLER(ctl_plan_remove);
-CTL_HANDLER(ctl_plan_set);
-CTL_HANDLER(ctl_profile_list);
-CTL_HANDLER(ctl_profile_show);
-CTL_HANDLER(ctl_profile_set);
-CTL_HANDLER(ctl_profile_delete);
-CTL_HANDLER(ctl_template_add);
-CTL_HANDLER(ctl_template_list);
-CTL_HANDLER(ctl_template_delete);
-CTL_HANDLER(ctl_image_allow);
-CTL_HANDLER(ctl_image_disallow);
-CTL_HANDLER(ctl_image_list);
-CTL_HANDLER(ctl_holes_list);
-CTL_HANDLER(ctl_holes_refresh);
-CTL_HANDLER(ctl_host_add);
-CTL_HANDLER(ctl_host_install);
-CTL_HANDLER(ctl_host_list);
-CTL_HANDLER(ctl_host_renew);
-CTL_HANDLER(ctl_host_authority);
-CTL_HANDLER(ctl_host_certificate);
-CTL_HANDLER(ctl_host_drain);
-CTL_HANDLER(ctl_host_activate);
-CTL_HANDLER(ctl_host_lost);
-CTL_HANDLER(ctl_host_remove);
-CTL_HANDLER(ctl_host_token);
-CTL_HANDLER(ctl_sandbox_delete);
-CTL_HANDLER(ctl_sandbox_list);
-CTL_HANDLER(ctl_sandbox_log);
-CTL_HANDLER(ctl_sandbox_move);
-CTL_HANDLER(ctl_sandbox_resume);
-CTL_HANDLER(ctl_sandbox_pause);
-CTL_HANDLER(ctl_whoami);
-CTL_HANDLER(ctl_status);
-CTL_HANDLER(ctl_check);
-CTL_HANDLER(ctl_doctor);
-CTL_HANDLER(ctl_migrate);
-CTL_HANDLER(ctl_keyring_add);
-CTL_HANDLER(ctl_keyring_drop);
-CTL_HANDLER(ctl_keyring_forget);
-CTL_HANDLER(ctl_keyring_reseal);
-CTL_HANDLER(ctl_keyring_new);
-CTL_HANDLER(ctl_keyring_rotate);
-CTL_HANDLER(ctl_keyring_use);
-CTL_HANDLER(ctl_config_manual);
-CTL_HANDLER(ctl_config_sample);
-CTL_HANDLER(ctl_nginx_config);
+/* The handlers. */
+#define COMMAND(words, operands, options, need, handler, summary) ctl_handler handler;
+#include "ctl/commands.def"
+#undef COMMAND

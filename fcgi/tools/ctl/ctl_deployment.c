@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parts of an installation: schema, key file, settings, nginx. */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "config/database.h"
 #include "ctl/nginx_config.h"
 #include "ctl/nginx_hosts.h"

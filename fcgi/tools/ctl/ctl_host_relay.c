@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The certificates by which fronts and the relays of other machines know each other. */
-#include <errno.h>
 #include <grp.h>
 #include <string.h>
 #include <sys/stat.h>

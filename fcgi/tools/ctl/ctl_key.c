@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "ctl/output.h"
 
 /* A time ("2027-01-01T00:00:00Z") or a span from now ("90d", "1h30m"). */

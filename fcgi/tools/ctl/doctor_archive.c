@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Check the archive: whether its storage takes and returns an object, and late copies. */
-#include <stdio.h>
 #include <string.h>
 
 #include "archive/archive.h"

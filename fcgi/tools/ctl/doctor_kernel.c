@@ -3,7 +3,6 @@
  * Check that the kernel of this host does not let sandboxes write to the host through
  * lxcfs, or use up the machine's counts.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,17 +5,14 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "ctl/certificate.h"
 #include "ctl/doctor.h"
 #include "ctl/fastcgi_probe.h"
 #include "host/host.h"
 #include "http/link.h"
-#include "http/link_ask.h"
 #include "incus/incus.h"
 
 #define INCUS_SOCKET "/var/lib/incus/unix.socket"

@@ -11,11 +11,6 @@ from console import Browser, Person, invite
 pytestmark = pytest.mark.parallel
 
 
-@pytest.fixture
-def person(stack, account):
-    return Person(stack, account.user)
-
-
 def login_id(browser):
     return browser.cookie[:30]
 

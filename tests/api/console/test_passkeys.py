@@ -13,11 +13,6 @@ pytestmark = pytest.mark.parallel
 
 
 @pytest.fixture
-def person(stack, account):
-    return Person(stack, account.user)
-
-
-@pytest.fixture
 def make(stack, tmp_path):
     def add(person, name="laptop"):
         device = Authenticator(stack, tmp_path)

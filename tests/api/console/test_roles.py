@@ -5,7 +5,6 @@ import pytest
 
 from client import Api, assert_error
 from console import Person
-from tenant import Account
 
 pytestmark = pytest.mark.parallel
 
@@ -21,10 +20,8 @@ def team(module_account):
 
 
 @pytest.fixture(scope="module")
-def guest_account(stack):
-    account = Account(stack)
-    yield account
-    account.clean_up()
+def guest_account(make_module_account):
+    return make_module_account()
 
 
 @pytest.fixture(scope="module")

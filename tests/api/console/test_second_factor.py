@@ -9,11 +9,6 @@ from console import Browser, Person, code_of, invite
 pytestmark = pytest.mark.parallel
 
 
-@pytest.fixture
-def person(stack, account):
-    return Person(stack, account.user)
-
-
 def turn_on(person):
     """The secret and the recovery codes."""
     begun = person.browser.post("/v1/me/totp")

@@ -4,14 +4,9 @@
 import pytest
 
 from client import Api, altered, assert_error
-from console import COOKIE, Browser, Person, invite
+from console import COOKIE, Browser, invite
 
 pytestmark = pytest.mark.parallel
-
-
-@pytest.fixture
-def person(stack, account):
-    return Person(stack, account.user)
 
 
 def test_an_invite_sets_the_first_password(stack, account):

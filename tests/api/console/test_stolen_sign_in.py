@@ -6,14 +6,9 @@ import subprocess
 import pytest
 
 from client import Api, assert_error
-from console import Browser, Person
+from console import Browser
 
 pytestmark = pytest.mark.parallel
-
-
-@pytest.fixture
-def person(stack, account):
-    return Person(stack, account.user)
 
 
 def make(browser, **body):

@@ -117,11 +117,6 @@ def test_an_idempotency_key_does_not_carry_over_to_another_team(stack, make_acco
 # --- the data plane ---
 
 
-@pytest.fixture(scope="module")
-def data(shared_sandbox):
-    return shared_sandbox.data
-
-
 def test_both_headers_are_taken(data):
     assert data.origin.request("GET", "/health").status == 204, "without a token"
     for headers in ({"X-Access-Token": data.token}, {"Authorization": f"Bearer {data.token}"}):

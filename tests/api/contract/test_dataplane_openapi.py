@@ -28,11 +28,6 @@ BODIES = {
 }
 
 
-@pytest.fixture(scope="module")
-def data(shared_sandbox):
-    return shared_sandbox.data
-
-
 def test_it_is_served(stack):
     response = Api(stack, None).get("/v1/dataplane-openapi.json")
     assert response.status == 200

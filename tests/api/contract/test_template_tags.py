@@ -7,7 +7,7 @@ import pytest
 
 from client import Api, assert_error
 from stack import wait_until
-from tenant import Account, Sandbox
+from tenant import Sandbox
 
 pytestmark = pytest.mark.parallel
 
@@ -44,10 +44,8 @@ class Template:
 
 
 @pytest.fixture(scope="module")
-def owner(stack):
-    account = Account(stack)
-    yield account
-    account.clean_up()
+def owner(make_module_account):
+    return make_module_account()
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,6 @@ from stack import wait_until
 pytestmark = pytest.mark.parallel
 
 
-@pytest.fixture(scope="module")
-def data(shared_sandbox):
-    return shared_sandbox.data
-
-
 @pytest.fixture
 def directory(data):
     path = f"/home/user/{secrets.token_hex(6)}"

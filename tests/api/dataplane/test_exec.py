@@ -12,11 +12,6 @@ from stack import wait_until
 pytestmark = pytest.mark.parallel
 
 
-@pytest.fixture(scope="module")
-def data(shared_sandbox):
-    return shared_sandbox.data
-
-
 def post(data, body, **headers):
     return data.request("POST", "/exec", json.dumps(body).encode(),
                         {"Content-Type": "application/json", **headers})

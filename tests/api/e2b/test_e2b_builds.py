@@ -10,7 +10,7 @@ import pytest
 from client import Api, altered
 from leavings import deleted_after
 from stack import wait_until
-from test_e2b_calls import Calls, assert_refused
+from test_e2b_calls import Calls, assert_refused, call  # noqa: F401 (a fixture)
 from tenant import Sandbox
 from test_e2b_client import environment, run
 
@@ -33,11 +33,6 @@ def files(tmp_path):
     (tmp_path / "app/deep/data.txt").write_text("data\n")
     (tmp_path / "one.txt").write_text("one\n")
     return tmp_path
-
-
-@pytest.fixture
-def call(stack, account):
-    return Calls(stack, account.key("write"))
 
 
 def name():

@@ -11,17 +11,12 @@ import pytest
 import body_rules
 import e2b_contract
 from client import Api
-from test_e2b_calls import Calls, assert_refused, name_of
+from test_e2b_calls import assert_refused, call, name_of  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.parallel
 
 OTHERS = {"/volumecontent": {"path": "/"}, "/teams": {"metric": "sandbox_start_rate"}}
 COUNTS = {"limit", "depth", "offset", "logsOffset"}
-
-
-@pytest.fixture
-def call(stack, account):
-    return Calls(stack, account.key("write"))
 
 
 @pytest.fixture(scope="module")

@@ -11,17 +11,12 @@ import pytest
 from client import assert_error
 from receiver import Receiver
 from stack import wait_until
-from test_e2b_calls import Calls, assert_refused, name_of
+from test_e2b_calls import Calls, assert_refused, call, name_of  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.parallel
 
 SECRET = "a-secret-of-the-client"
 ALL = [f"sandbox.lifecycle.{one}" for one in ("created", "updated", "paused", "resumed", "killed")]
-
-
-@pytest.fixture
-def call(stack, account):
-    return Calls(stack, account.key("write"))
 
 
 @pytest.fixture

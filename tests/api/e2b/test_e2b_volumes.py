@@ -7,14 +7,9 @@ import pytest
 
 from client import Api, altered
 from tenant import Sandbox
-from test_e2b_calls import Calls, assert_refused
+from test_e2b_calls import Calls, assert_refused, call  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.parallel
-
-
-@pytest.fixture
-def call(stack, account):
-    return Calls(stack, account.key("write"))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import version_before
 from client import assert_error
 from dataplane import DataPlane, collect
 from stack import wait_until
-from tenant import Account, Sandbox
+from tenant import Sandbox
 
 pytestmark = pytest.mark.long
 
@@ -22,10 +22,8 @@ REACHED = ("203.0.113.7", 80)
 
 
 @pytest.fixture(scope="module")
-def team(stack):
-    account = Account(stack, "pro")
-    yield account
-    account.clean_up()
+def team(make_module_account):
+    return make_module_account("pro")
 
 
 @pytest.fixture(scope="module")

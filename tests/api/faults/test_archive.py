@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from archive import Folder, Swift, archive_settings
+from archive import Folder, Swift, archive_settings, row_of, until_archived, until_nothing_is_left
 from client import assert_error
 from doctor import doctor
 from faults import fault_points, wrong_counters  # noqa: F401
@@ -55,21 +55,6 @@ def sandbox(api):
     return made
 
 
-def row_of(stack, sandbox):
-    rows = stack.query("SELECT * FROM archives WHERE current_of = %s", sandbox.id)
-    return rows[0] if rows else None
-
-
-def until_archived(stack, sandbox, timeout_s=300):
-    return wait_until(lambda: (row := row_of(stack, sandbox)) and row["state"] == "whole" and row, timeout_s,
-                      "the sandbox being in the archive")
-
-
-def until_nothing_is_left(stack, archive, sandbox):
-    wait_until(lambda: not stack.query("SELECT id FROM archives WHERE object_id = %s", sandbox.id), 60,
-               "no row of a copy of it")
-
-
 def lose_instance(sandbox):
     """As its host's disk does that breaks."""
     sandbox.stack.incus.request("DELETE", f"/1.0/instances/{sandbox.instance}")
@@ -85,7 +70,7 @@ def test_it_comes_back_from_there_with_its_memory(archive, sandbox, stack):
     boot_id = sandbox.boot_id()
     address = sandbox.address
     sandbox.pause()
-    row = until_archived(stack, sandbox)
+    row = until_archived(stack, sandbox.id)
     assert archive.keys() == [row["object_key"]]
     stored = archive.read(row["object_key"])
     assert len(stored) == row["stored_bytes"] > row["plain_bytes"] > 0
@@ -93,25 +78,25 @@ def test_it_comes_back_from_there_with_its_memory(archive, sandbox, stack):
     lose_instance(sandbox)
     is_as_it_was(sandbox)
     assert (sandbox.boot_id(), sandbox.address) == (boot_id, address)
-    until_nothing_is_left(stack, archive, sandbox)
+    until_nothing_is_left(stack, sandbox.id)
     wait_until(lambda: archive.keys() == [], 30, "no object of what has gone on")
     sandbox.pause()
-    assert until_archived(stack, sandbox)["object_key"] != row["object_key"]
+    assert until_archived(stack, sandbox.id)["object_key"] != row["object_key"]
     is_as_it_was(sandbox)
     wait_until(lambda: not wrong_counters(stack.query), 10, "counters that are right")
 
 
 def test_what_is_deleted_leaves_nothing_there(archive, sandbox, stack):
     sandbox.pause()
-    until_archived(stack, sandbox)
+    until_archived(stack, sandbox.id)
     assert sandbox.api.delete(sandbox.path).status == 204
-    until_nothing_is_left(stack, archive, sandbox)
+    until_nothing_is_left(stack, sandbox.id)
     assert archive.keys() == []
 
 
 def test_a_damaged_copy_is_refused(archive, sandbox, stack):
     sandbox.pause()
-    key = until_archived(stack, sandbox)["object_key"]
+    key = until_archived(stack, sandbox.id)["object_key"]
     lose_instance(sandbox)
     stored = archive.read(key)
     middle = len(stored) // 2
@@ -130,7 +115,7 @@ def test_a_damaged_copy_is_refused(archive, sandbox, stack):
 def test_the_storage_is_away(archive, sandbox, api, stack):
     other = Sandbox.create(api)
     sandbox.pause()
-    until_archived(stack, sandbox)
+    until_archived(stack, sandbox.id)
     lose_instance(sandbox)
     with archive.away():
         other.pause()
@@ -143,7 +128,7 @@ def test_the_storage_is_away(archive, sandbox, api, stack):
     wait_until(lambda: sandbox.show()["state"] in ("ready", "stopped") and not settled(stack, sandbox), 120, "the resume's end")
     if sandbox.show()["state"] == "stopped":
         is_as_it_was(sandbox)
-    until_archived(stack, other)
+    until_archived(stack, other.id)
     assert not stack.ctl("status")["archive"]["failing"]
     assert all(one["state"] == "ok" for one in doctor(stack) if one["check"] == "archive")
 
@@ -158,9 +143,9 @@ def test_a_resume_goes_before_its_copy(storage, api, stack):
         sandbox = Sandbox.create(api)
         sandbox.data.check(f"echo '{CANARY}' >/dev/shm/kept; echo '{CANARY}' >kept")
         sandbox.pause()
-        wait_until(lambda: (row := row_of(stack, sandbox)) and row["upload"], 30, "a copy being written")
+        wait_until(lambda: (row := row_of(stack, sandbox.id)) and row["upload"], 30, "a copy being written")
         is_as_it_was(sandbox)
-        until_nothing_is_left(stack, storage, sandbox)
+        until_nothing_is_left(stack, sandbox.id)
         wait_until(lambda: storage.keys() == [], 60, "nothing of it in the storage")
 
 
@@ -169,22 +154,22 @@ def test_a_dispatcher_is_killed_over_a_copy(storage, api, stack):
         sandbox = Sandbox.create(api)
         sandbox.data.check(f"echo '{CANARY}' >/dev/shm/kept; echo '{CANARY}' >kept")
         sandbox.pause()
-        row = wait_until(lambda: (row := row_of(stack, sandbox)) and row["upload"] and row, 30, "a copy being written")
+        row = wait_until(lambda: (row := row_of(stack, sandbox.id)) and row["upload"] and row, 30, "a copy being written")
         pids = {int(number) for number in re.findall(r"\d+", row["lease_owner"])} & set(stack.processes("sandlot-dispatcher"))
         assert len(pids) == 1
         os.kill(pids.pop(), signal.SIGKILL)
-        whole = until_archived(stack, sandbox)
+        whole = until_archived(stack, sandbox.id)
         assert whole["attempts"] > 1
         assert storage.keys() == [whole["object_key"]], "nothing is left of the first attempt"
         lose_instance(sandbox)
         is_as_it_was(sandbox)
-        until_nothing_is_left(stack, storage, sandbox)
+        until_nothing_is_left(stack, sandbox.id)
 
 
 @pytest.mark.parametrize("point", ["archive.fetching", "archive.taken"])
 def test_a_worker_is_killed_over_a_resume(archive, sandbox, stack, fault_points, point):
     sandbox.pause()
-    until_archived(stack, sandbox)
+    until_archived(stack, sandbox.id)
     lose_instance(sandbox)
     fault_points.arm(point, "kill")
     sandbox.api.post(f"{sandbox.path}/resume", {})
@@ -196,10 +181,10 @@ def test_a_worker_is_killed_over_a_resume(archive, sandbox, stack, fault_points,
 def test_a_dispatcher_is_killed_at_each_step(archive, sandbox, stack, fault_points, point):
     fault_points.arm(point, "kill", "sandlot-dispatcher")
     sandbox.pause()
-    until_archived(stack, sandbox)
+    until_archived(stack, sandbox.id)
     lose_instance(sandbox)
     is_as_it_was(sandbox)
-    until_nothing_is_left(stack, archive, sandbox)
+    until_nothing_is_left(stack, sandbox.id)
     wait_until(lambda: archive.keys() == [], 60, "nothing left in the storage")
     assert not (fault_points.directory / point).exists(), "a dispatcher has come by there"
 
@@ -211,7 +196,7 @@ def test_each_team_has_its_turn(storage, account, other_account, stack):
         for sandbox in (*many, one):
             sandbox.pause()
     with archive_settings(stack, archive_after_s=1, **storage.settings):
-        begun = [until_archived(stack, sandbox)["created_at_ms"] for sandbox in (*many, one)]
+        begun = [until_archived(stack, sandbox.id)["created_at_ms"] for sandbox in (*many, one)]
         assert begun[-1] < max(begun[:-1]), "who has one does not wait for whoever has six"
         for sandbox in (*many, one):
             sandbox.api.delete(sandbox.path)
@@ -224,9 +209,9 @@ def test_the_storage_is_compared_with_the_rows(storage, api, stack):
     with archive_settings(stack, archive_after_s=1, archive_sweep_s=10, **storage.settings):
         sandbox = Sandbox.create(api)
         sandbox.pause()
-        first = until_archived(stack, sandbox)["object_key"]
+        first = until_archived(stack, sandbox.id)["object_key"]
         storage.remove(first)
-        wait_until(lambda: (row := row_of(stack, sandbox)) and row["state"] == "whole" and row["object_key"] != first, 300,
+        wait_until(lambda: (row := row_of(stack, sandbox.id)) and row["state"] == "whole" and row["object_key"] != first, 300,
                    "another copy")
         if isinstance(storage, Folder):
             for key, age_s in (("sandboxes/old", 2 * 86400), ("sandboxes/old.1-2.partial", 2 * 86400), ("sandboxes/new", 60)):
@@ -236,7 +221,7 @@ def test_the_storage_is_compared_with_the_rows(storage, api, stack):
             assert "sandboxes/new" in storage.keys(), "it may be of a row that is not there yet"
             storage.remove("sandboxes/new")
         assert api.delete(sandbox.path).status == 204
-        until_nothing_is_left(stack, storage, sandbox)
+        until_nothing_is_left(stack, sandbox.id)
     assert storage.keys() == []
 
 
@@ -249,7 +234,7 @@ def test_the_bucket_is_full_or_refuses(storage, api, stack):
             sandbox.pause()
             said = wait_until(lambda: stack.ctl("status")["archive"]["last_error"], 90, "a copy that fails")
             assert "507" in said, said
-        until_archived(stack, sandbox)
+        until_archived(stack, sandbox.id)
         assert not stack.ctl("status")["archive"]["last_error"]
         other = Sandbox.create(api)
         storage.write_credentials("not-this-one")
@@ -259,7 +244,7 @@ def test_the_bucket_is_full_or_refuses(storage, api, stack):
         refused = [one for one in doctor(stack) if one["check"] == "archive" and "403" in one["message"]]
         assert any("archive_credentials_file" in one["advice"] for one in refused), refused
         storage.write_credentials(storage.SECRET)
-        until_archived(stack, other)
+        until_archived(stack, other.id)
         for one in (sandbox, other):
             assert api.delete(one.path).status == 204
         wait_until(lambda: not stack.query("SELECT id FROM archives"), 60, "nothing in the archive")
@@ -270,7 +255,7 @@ def test_what_cannot_be_archived_is_left_alone(archive, account, stack):
     sandbox = Sandbox.create(account.api, volume_mounts={"/data": "data"})
     sandbox.pause()
     wait_until(lambda: stack.row(sandbox.id)["archived"] == 2, 30, "the dispatcher having looked at it")
-    assert not row_of(stack, sandbox)
+    assert not row_of(stack, sandbox.id)
     assert sandbox.resume()["resumed_from"] == "disk"
 
 
@@ -279,7 +264,7 @@ def test_what_cannot_be_archived_is_left_alone(archive, account, stack):
 
 def until_evicted(stack, *sandboxes):
     for sandbox in sandboxes:
-        wait_until(lambda one=sandbox: (row := row_of(stack, one)) and row["evicted_at_ms"], 120, "nothing of it on its host")
+        wait_until(lambda one=sandbox: (row := row_of(stack, one.id)) and row["evicted_at_ms"], 120, "nothing of it on its host")
         assert not stack.incus.exists(sandbox.instance)
 
 
@@ -300,7 +285,7 @@ def test_a_pool_that_fills_keeps_nothing_that_is_archived(full, sandbox, stack):
     assert stack.query(room) == promised, "its room is its own"
     is_as_it_was(sandbox)
     assert sandbox.boot_id() == boot_id
-    until_nothing_is_left(stack, full, sandbox)
+    until_nothing_is_left(stack, sandbox.id)
     wait_until(lambda: not wrong_counters(stack.query), 10, "counters that are right")
 
 
@@ -314,7 +299,7 @@ def test_what_is_on_no_host_can_be_copied_and_deleted(full, sandbox, api, stack)
     assert other.data.check("cat /dev/shm/kept kept") == f"{CANARY}\n{CANARY}\n"
     for one in (deleted, sandbox):
         assert api.delete(one.path).status == 204
-        until_nothing_is_left(stack, full, one)
+        until_nothing_is_left(stack, one.id)
     assert api.delete(f"/v1/checkpoints/{checkpoint['id']}").status == 204
     wait_until(lambda: full.keys() == [], 60, "nothing of it in the storage")
 
@@ -335,7 +320,7 @@ def test_who_has_most_gives_first_and_nothing_without_the_storage(storage, accou
     with archive_settings(stack, archive_after_s=1, **storage.settings):
         for sandbox in (one, *many):
             sandbox.pause()
-            until_archived(stack, sandbox)
+            until_archived(stack, sandbox.id)
     started = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     with storage.away(), archive_settings(stack, archive_after_s=86400, archive_evict_percent=1, **storage.settings):
         wait_until(lambda: any("stays on its host" in line for line in stack.warnings(started)), 60,
@@ -343,7 +328,7 @@ def test_who_has_most_gives_first_and_nothing_without_the_storage(storage, accou
         assert all(stack.incus.exists(sandbox.instance) for sandbox in (one, *many))
     with archive_settings(stack, archive_after_s=1, archive_evict_percent=1, **storage.settings):
         until_evicted(stack, one, *many)
-        evicted = [row_of(stack, sandbox)["evicted_at_ms"] for sandbox in (*many, one)]
+        evicted = [row_of(stack, sandbox.id)["evicted_at_ms"] for sandbox in (*many, one)]
         assert evicted == sorted(evicted), "the oldest of who has two, and who has one last"
         for sandbox in (one, *many):
             assert sandbox.api.delete(sandbox.path).status == 204

@@ -3,10 +3,11 @@
 
 import pytest
 
-from archive import Folder, archive_settings
+from archive import Folder, archive_settings, row_of, until_archived, until_nothing_is_left
 from faults import fault_points  # noqa: F401
 from stack import wait_until
 from tenant import Sandbox, checkpoint_instance, checkpoint_of
+from test_archive import archive  # noqa: F401 (a fixture)
 
 
 @pytest.fixture(scope="module")
@@ -16,33 +17,9 @@ def storage(stack):
     folder.close()
 
 
-@pytest.fixture(scope="module")
-def archive(storage, stack):
-    """What is there is archived a second later."""
-    with archive_settings(stack, archive_after_s=1, **storage.settings):
-        yield storage
-        wait_until(lambda: not stack.query("SELECT id FROM archives"), 60, "nothing in the archive")
-        assert storage.keys() == []
-
-
 def delete(api, *checkpoints):
     for one in checkpoints:
         assert api.delete(f"/v1/checkpoints/{one['id']}").status == 204
-
-
-def row_of(stack, checkpoint):
-    rows = stack.query("SELECT * FROM archives WHERE current_of = %s", checkpoint["id"])
-    return rows[0] if rows else None
-
-
-def until_archived(stack, checkpoint):
-    return wait_until(lambda: (row := row_of(stack, checkpoint)) and row["state"] == "whole" and row, 300,
-                      "the checkpoint being in the archive")
-
-
-def until_nothing_is_left(stack, checkpoint):
-    wait_until(lambda: not stack.query("SELECT id FROM archives WHERE object_id = %s", checkpoint["id"]), 60,
-               "no row of a copy of it")
 
 
 def lose_instance(stack, checkpoint):
@@ -62,7 +39,7 @@ def test_its_host_fetches_what_it_has_lost(archive, api, stack, memory):
     pid = sandbox.data.background("sleep", "3000")
     checkpoint = checkpoint_of(sandbox, memory=memory)
     assert api.delete(sandbox.path).status == 204
-    row = until_archived(stack, checkpoint)
+    row = until_archived(stack, checkpoint["id"])
     assert archive.keys() == [row["object_key"]] and row["object_key"].startswith("checkpoints/")
     shown = stack.ctl("status")["archive"]
     assert (shown["checkpoints"], shown["sandboxes"], shown["copies"]) == (1, 0, 1)
@@ -75,7 +52,7 @@ def test_its_host_fetches_what_it_has_lost(archive, api, stack, memory):
         assert made.show()["resumed_from"] == "memory"
         assert made.data.check(f"cat /dev/shm/kept /proc/{pid}/comm") == "in memory\nsleep\n"
     delete(api, checkpoint)
-    until_nothing_is_left(stack, checkpoint)
+    until_nothing_is_left(stack, checkpoint["id"])
     assert archive.keys() == []
     wait_until(lambda: not stack.incus.exists(checkpoint_instance(checkpoint)), 60, "no instance of it")
     assert made.data.check("cat kept") == "on disk\n"
@@ -85,10 +62,10 @@ def test_its_host_fetches_what_it_has_lost(archive, api, stack, memory):
 def test_a_dispatcher_is_killed_at_each_step(archive, api, stack, fault_points, point):
     fault_points.arm(point, "kill", "sandlot-dispatcher")
     checkpoint = checkpoint_of(Sandbox.create(api))
-    row = until_archived(stack, checkpoint)
+    row = until_archived(stack, checkpoint["id"])
     assert archive.keys() == [row["object_key"]], "nothing is left of the first attempt"
     delete(api, checkpoint)
-    until_nothing_is_left(stack, checkpoint)
+    until_nothing_is_left(stack, checkpoint["id"])
     assert archive.keys() == []
     assert not (fault_points.directory / point).exists(), "a dispatcher has come by there"
 
@@ -100,11 +77,11 @@ def test_nothing_waits_for_its_copy(storage, api, stack):
         sandbox = Sandbox.create(api)
         sandbox.data.check("echo on disk >kept; sync")
         checkpoint = checkpoint_of(sandbox)
-        wait_until(lambda: (row := row_of(stack, checkpoint)) and row["upload"], 60, "a copy being written")
+        wait_until(lambda: (row := row_of(stack, checkpoint["id"])) and row["upload"], 60, "a copy being written")
         assert restored(api, checkpoint).data.check("cat kept") == "on disk\n"
-        assert row_of(stack, checkpoint)["state"] == "storing"
+        assert row_of(stack, checkpoint["id"])["state"] == "storing"
         delete(api, checkpoint)
-        until_nothing_is_left(stack, checkpoint)
+        until_nothing_is_left(stack, checkpoint["id"])
         wait_until(lambda: storage.keys() == [], 60, "nothing of it in the storage")
         wait_until(lambda: not stack.incus.exists(checkpoint_instance(checkpoint)), 60, "no instance of it")
 
@@ -119,7 +96,7 @@ def test_each_team_has_its_turn(storage, account, other_account, stack):
         one.pause()
     with archive_settings(stack, archive_after_s=1, **storage.settings):
         stack.query("UPDATE checkpoints SET archived = 0 WHERE archived = 2 AND sandbox_id = %s", much.id)
-        begun = [until_archived(stack, checkpoint)["created_at_ms"] for checkpoint in (*many, {"id": one.id})]
+        begun = [until_archived(stack, one_id)["created_at_ms"] for one_id in (*(each["id"] for each in many), one.id)]
         assert begun[-1] < max(begun[:-1]), "who has one does not wait for whoever has six"
         delete(account.api, *many)
         assert other_account.api.delete(one.path).status == 204

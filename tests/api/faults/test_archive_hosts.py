@@ -7,11 +7,12 @@ import time
 
 import pytest
 
-from archive import Folder, archive_settings
+from archive import Folder, archive_settings, until_archived
 from client import assert_error
 from faults import fault_points, wrong_counters  # noqa: F401
 from stack import wait_until
 from tenant import Sandbox, checkpoint_instance, checkpoint_of
+from test_archive_checkpoints import delete
 from two_hosts import TwoHosts
 
 pytestmark = pytest.mark.hosts
@@ -40,11 +41,6 @@ def keep(sandbox):
     sandbox.data.check("echo in memory >/dev/shm/kept; echo on disk >kept")
 
 
-def until_archived(stack, sandbox):
-    wait_until(lambda: stack.query("SELECT id FROM archives WHERE current_of = %s AND state = 'whole'", sandbox.id), 120,
-               "the sandbox being in the archive")
-
-
 @pytest.mark.parametrize("point", [None, "archive.promised", "archive.taken"])
 def test_what_is_archived_outlives_its_host(hosts, archive, api, stack, request, point):
     ports = {"exposed_ports": [{"port": 3000}]}
@@ -53,7 +49,7 @@ def test_what_is_archived_outlives_its_host(hosts, archive, api, stack, request,
     for one in (asked, woken):
         keep(one)
         one.pause()
-        until_archived(stack, one)
+        until_archived(stack, one.id)
     instances = {one.id: one.instance for one in (asked, woken)}
     addresses = {one.id: one.address for one in (asked, woken)}
     fail_at = request.getfixturevalue("fault_points") if point else None
@@ -85,7 +81,7 @@ def test_what_is_archived_outlives_its_host(hosts, archive, api, stack, request,
 def test_no_host_has_room(hosts, archive, api, stack):
     sandbox = hosts.make(api, "other")
     sandbox.pause()
-    until_archived(stack, sandbox)
+    until_archived(stack, sandbox.id)
     with hosts.cut():
         hosts.becomes("down")
         stack.ctl("host", "drain", "local", "--stay")
@@ -176,11 +172,6 @@ def no_moves(stack):
     wait_until(lambda: not stack.query("SELECT id FROM moves WHERE state <> 'failed'"), 120, "the end of all moves")
 
 
-def delete(api, *checkpoints):
-    for one in checkpoints:
-        assert api.delete(f"/v1/checkpoints/{one['id']}").status == 204
-
-
 @pytest.fixture
 def kept(hosts, archive, api, stack):
     """Checkpoints of the other host that the archive has: without memory, and with it. Whose sandbox is gone."""
@@ -212,7 +203,7 @@ def test_checkpoints_outlive_their_host_which_can_be_removed(hosts, kept, archiv
     paused = hosts.make(api, "other")
     keep(paused)
     paused.pause()
-    until_archived(stack, paused)
+    until_archived(stack, paused.id)
     options = hosts.options("other")
     fresh = hosts.make(api, "other")
     unlucky = checkpoint_of(fresh)

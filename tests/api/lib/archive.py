@@ -17,6 +17,7 @@ import urllib.request
 import pytest
 
 from edge import process_settings, replace
+from stack import wait_until
 
 SERVER = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "s3" / "server.py"
 PACKAGES = (SERVER.parent / "packages.txt").read_text(encoding="utf-8").split()
@@ -183,3 +184,19 @@ class Swift:
 
     def close(self):
         self.stop()
+
+
+def row_of(stack, object_id):
+    """The row of the copy of a sandbox or a checkpoint."""
+    rows = stack.query("SELECT * FROM archives WHERE current_of = %s", object_id)
+    return rows[0] if rows else None
+
+
+def until_archived(stack, object_id):
+    return wait_until(lambda: (row := row_of(stack, object_id)) and row["state"] == "whole" and row, 300,
+                      "the object being in the archive")
+
+
+def until_nothing_is_left(stack, object_id):
+    wait_until(lambda: not stack.query("SELECT id FROM archives WHERE object_id = %s", object_id), 60,
+               "no row of a copy of it")

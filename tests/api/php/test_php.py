@@ -30,10 +30,8 @@ def classes_of_the_api():
 
 
 @pytest.fixture(scope="module")
-def php_account(stack):
-    account = Account(stack, "pro")
-    yield account
-    account.clean_up()
+def php_account(make_module_account):
+    return make_module_account("pro")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@
 #include "account/account.h"
 #include "base/buffer.h"
 #include "network/denied_names.h"
-#include "network/policy.h"
 #include "unit/schema.h"
 
 #define MAX        600 /* names of a team */

@@ -2,7 +2,6 @@
 /* The variables and the user that the steps of a recipe set. */
 #include "unit/unit.h"
 
-#include "base/json_read.h"
 #include "base/mem.h"
 #include "recipe/recipe.h"
 #include "recipe/recipe_setting.h"

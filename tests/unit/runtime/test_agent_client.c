@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 
 #include "base/instance.h"
-#include "base/mem.h"
 #include "recipe/recipe_step.h"
 
 /* An address of the loopback network that no other test uses. */

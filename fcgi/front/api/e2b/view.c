@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <string.h>
-
 #include "account/token_key.h"
 #include "api/e2b/e2b.h"
 #include "api/sandbox_output.h"

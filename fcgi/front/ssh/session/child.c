@@ -16,9 +16,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define ENVIRONMENT_FD   4
-#define ENVIRONMENT_PATH "/dev/fd/4"
-#define PIECE            (16 * 1024)
+#define ENVIRONMENT_FD 4
+#define PIECE          (16 * 1024)
 
 void child_word(struct child_call *call, const char *word)
 {

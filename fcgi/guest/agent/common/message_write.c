@@ -7,7 +7,6 @@
 #include "agent/common/message.h"
 #include "agent/common/message_wire.h"
 #include "agent/common/proto.h"
-#include "base/str.h"
 
 #define VARINT_MAX 10
 

@@ -2,7 +2,6 @@
 #include "agent/files/files_coding.h"
 
 #include <stdbool.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <zlib.h>

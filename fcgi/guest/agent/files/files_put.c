@@ -13,7 +13,6 @@
 #include "agent/common/paths.h"
 #include "agent/files/draft.h"
 #include "agent/files/files.h"
-#include "agent/files/files_coding.h"
 #include "agent/files/files_routes.h"
 #include "agent/files/multipart.h"
 #include "base/mem.h"

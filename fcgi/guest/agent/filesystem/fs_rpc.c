@@ -14,7 +14,6 @@
 #include "agent/filesystem/fs_walk.h"
 #include "agent/framework/worker.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 #define DEPTH_MAX UINT32_MAX
 

@@ -12,7 +12,6 @@
 #include "agent/framework/rpc_answer.h"
 #include "agent/framework/stream.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 int rpc_begin(struct request *request, struct rpc_error *error)
 {

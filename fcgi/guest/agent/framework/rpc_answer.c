@@ -2,7 +2,6 @@
 #include "agent/framework/rpc_answer.h"
 
 #include <sodium.h>
-#include <string.h>
 
 #include "agent/common/coding.h"
 #include "agent/common/message.h"

@@ -13,7 +13,6 @@
 #include "agent/framework/connect_head.h"
 #include "agent/framework/request.h"
 #include "agent/framework/rpc_answer.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/instance.h"
 #include "base/log.h"

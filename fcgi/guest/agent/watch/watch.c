@@ -143,7 +143,8 @@ int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struc
     return 0;
 }
 
-void watch_place_drop_tree(struct watcher *watcher, const char *name)
+/* Remove the place with that name and all places below it. */
+static void drop_tree(struct watcher *watcher, const char *name)
 {
     size_t length = strlen(name);
     struct watch_place *place, *next;
@@ -213,7 +214,7 @@ static void on_change(struct watch_place *place, const struct inotify_event *cha
         return;
     struct rpc_error error;
     if (change->mask & IN_MOVED_FROM)
-        watch_place_drop_tree(watcher, name);
+        drop_tree(watcher, name);
     else if (change->mask & (IN_CREATE | IN_MOVED_TO) &&
              watch_place_add(watcher, name, true, &error) < 0)
         watcher->listener->lost(watcher);
@@ -227,7 +228,7 @@ static void on_change_unready(struct watch_place *place, const struct inotify_ev
         return;
     autofree char *name = watch_join(place->name, change->name);
     if (change->mask & IN_MOVED_FROM)
-        watch_place_drop_tree(place->watcher, name);
+        drop_tree(place->watcher, name);
     else if (change->mask & (IN_CREATE | IN_MOVED_TO))
         watch_place_add(place->watcher, name, false, &ignored);
 }
@@ -350,7 +351,7 @@ int watcher_new(struct agent *agent, const char *path, const struct watch_option
 void watcher_free(struct watcher *watcher)
 {
     struct watch_hub *hub = watcher->hub;
-    watch_place_drop_tree(watcher, "");
+    drop_tree(watcher, "");
     struct watch_place *place;
     while ((place = TAILQ_FIRST(&watcher->places)))
         drop_place(place);

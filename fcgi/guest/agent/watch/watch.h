@@ -85,9 +85,6 @@ void watcher_free(struct watcher *watcher);
 /* Watch one more directory; a directory that is gone again is not an error. */
 int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struct rpc_error *error);
 
-/* Remove the place with that name and all places below it. */
-void watch_place_drop_tree(struct watcher *watcher, const char *name);
-
 /* Notify the watcher of one change. */
 void watch_tell(struct watcher *watcher, const char *type, const char *name);
 

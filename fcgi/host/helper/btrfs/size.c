@@ -15,7 +15,7 @@
 #include "common/btrfs.h"
 #include "helper/btrfs/files.h"
 #include "helper/btrfs/pool.h"
-#include "helper/guard/join.h"
+#include "helper/guard/pool.h"
 
 #define STATE  "state"
 #define MEMORY "sandlot-memory"

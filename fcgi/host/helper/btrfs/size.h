@@ -16,7 +16,7 @@
 enum size_joiner {
     SIZE_JOINED, /* it has a size, and so is already a member */
     SIZE_HERE,   /* there is enough room: this call puts it into the group */
-    SIZE_GUARD,  /* the guests' part of the pool is almost full: guard/join.h */
+    SIZE_GUARD,  /* the guests' part of the pool is almost full: guard/pool.h */
 };
 
 /* Choose the way. groups: the folder of the pool's quota groups (common/btrfs.h). */

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define OWN_ROOM        (16 * GUARD_MIB) /* of a subvolume that joins a full pool */
 #define RESERVE_PERCENT 10
 #define GUARANTEE_MIB   256
 #define GUARANTEE_MOST  (UINT64_C(1) << 30) /* MiB */
@@ -211,4 +212,24 @@ void guard_unlean_all(const struct guard_pool *pool, bool but_there)
     for (unsigned i = 0; i < count; i++)
         if (!but_there || !guard_group_exists(pool, 0, ids[i]))
             guard_unlean(pool, ids[i]);
+}
+
+static void join(struct guard_pool *pool, uint64_t id)
+{
+    if (!guard_group_exists(pool, 1, 0) || guard_pool_hold(pool) < 0)
+        return;
+    if (guard_is_full(&pool->room))
+        guard_lean(pool, id, OWN_ROOM);
+    else
+        guard_set_limit(pool); /* there may be room since the guard's last check */
+    if (!guard_group_exists(pool, 2, id))
+        btrfs_group_join(pool->fd, id, BTRFS_GUESTS);
+}
+
+void guard_join(const char *path, uint64_t id)
+{
+    struct guard_pool pool;
+    if (guard_pool_find(&pool, path) == 0)
+        join(&pool, id);
+    guard_pool_deinit(&pool);
 }

@@ -64,3 +64,8 @@ void guard_unlean(const struct guard_pool *pool, uint64_t id);
 void guard_lean_all(const struct guard_pool *pool);
 /* Call guard_unlean() for all subvolumes. but_there: only for deleted ones. */
 void guard_unlean_all(const struct guard_pool *pool, bool but_there);
+
+/* Register a subvolume, by its id, after incusd has set its size: put it among the guests of the
+ * pool that holds the path. In a full pool it gets some room outside the guests' part, even when it
+ * is large: incusd is about to write into it. Without a guard on the pool, this does nothing. */
+void guard_join(const char *path, uint64_t id);

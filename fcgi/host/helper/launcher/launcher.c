@@ -13,7 +13,6 @@
  * - callhook: the hooks of a container.
  * - forklimits: the start of a virtual machine's QEMU.
  */
-#include <errno.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
