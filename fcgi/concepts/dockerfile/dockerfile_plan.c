@@ -339,7 +339,6 @@ static int plan_stage(const struct dockerfile *file, const struct dockerfile_bui
         .build = build,
         .scope = {json_object(), NULL, false, shared->expanded},
         .globals = shared->globals,
-        .shell = json_pack("[s, s]", "/bin/sh", "-c"),
         .steps = json_array(),
         .config = json_object(),
         .copied = copied,

@@ -348,13 +348,15 @@ static const char *sole_script(const struct dockerfile_walk *walk)
     return one->text[at] ? NULL : one->heredocs[0].content;
 }
 
-static json_t *shell_form(const struct dockerfile_walk *walk)
+/* *has_shell: the arguments begin with the words of the shell. */
+static json_t *shell_form(const struct dockerfile_walk *walk, bool *has_shell)
 {
     const struct dockerfile_instruction *one = walk->one;
     const char *script = sole_script(walk);
-    if (script && str_starts_with(script, "#!"))
+    *has_shell = !script || !str_starts_with(script, "#!");
+    if (!*has_shell)
         return json_pack("[s, s, s, s, s]", "/bin/sh", "-c", SCRIPT_RUN, "sh", script);
-    json_t *arguments = json_copy(walk->shell);
+    json_t *arguments = dockerfile_walk_shell_words(walk);
     if (script) {
         json_array_append_new(arguments, json_string(script));
         return arguments;
@@ -455,6 +457,7 @@ int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
     json_auto_t *caches = json_array(), *secrets = json_array(), *binds = json_array();
     const struct mounts mounts = {caches, secrets, binds};
     json_t *arguments;
+    bool has_shell = false;
     if (read_flags(walk, &mounts, err) < 0 ||
         dockerfile_walk_array(walk, one->rest, &arguments, err) < 0)
         return -1;
@@ -463,11 +466,16 @@ int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
         return walk_refuse(walk, one->rest, err, "the exec form needs a program.");
     }
     if (!arguments)
-        arguments = shell_form(walk);
+        arguments = shell_form(walk, &has_shell);
+    size_t own_words = json_array_size(arguments);
+    arguments = with_caches(arguments, caches);
     json_auto_t *step = json_pack(
         "{s:s, s:s, s:o, s:o, s:O*, s:o*}", "type", "run", "command", one->text + one->rest,
-        "arguments", with_caches(arguments, caches), "variables", variables(walk), "secrets",
+        "arguments", arguments, "variables", variables(walk), "secrets",
         json_array_size(secrets) ? secrets : NULL, "caches", kept_folders(caches));
+    if (has_shell && !walk->shell)
+        json_object_set_new(step, "shell_at",
+                            json_integer((json_int_t)(json_array_size(arguments) - own_words)));
     bool has_binds = json_array_size(binds) > 0;
     if ((has_binds && put_binds(walk, binds, err) < 0) ||
         dockerfile_walk_add(walk, json_incref(step), err) < 0)

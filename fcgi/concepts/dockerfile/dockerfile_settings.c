@@ -192,32 +192,49 @@ int dockerfile_walk_shell(struct dockerfile_walk *walk, struct error **err)
                            "SHELL takes the exec form: SHELL [\"/bin/bash\", \"-c\"].");
     json_decref(walk->shell);
     walk->shell = json_incref(array);
+    json_object_set(walk->config, "shell", array);
     return 0;
 }
 
 /* Read a command in one of both forms. */
 static int read_command(const struct dockerfile_walk *walk, size_t at, json_t **command,
-                        struct error **err)
+                        bool *is_shell, struct error **err)
 {
     if (dockerfile_walk_array(walk, at, command, err) < 0)
         return -1;
-    if (!*command) {
-        *command = json_copy(walk->shell);
+    *is_shell = !*command;
+    if (*is_shell) {
+        *command = dockerfile_walk_shell_words(walk);
         json_array_append_new(*command, json_string(walk->one->text + at));
     }
     return 0;
 }
 
+static void set_command(struct dockerfile_walk *walk, const char *name, json_t *command,
+                        bool has_base_shell)
+{
+    json_t *names = json_object_get(walk->config, DOCKERFILE_BASE_SHELL);
+    json_object_set_new(walk->config, name, command);
+    if (!names && has_base_shell) {
+        names = json_object();
+        json_object_set_new(walk->config, DOCKERFILE_BASE_SHELL, names);
+    }
+    if (has_base_shell)
+        json_object_set_new(names, name, json_true());
+    else
+        json_object_del(names, name);
+}
+
 int dockerfile_walk_command(struct dockerfile_walk *walk, struct error **err)
 {
-    bool is_entry = walk->one->kind == DOCKERFILE_ENTRYPOINT;
+    bool is_entry = walk->one->kind == DOCKERFILE_ENTRYPOINT, is_shell;
     json_t *command;
-    if (read_command(walk, walk->one->rest, &command, err) < 0)
+    if (read_command(walk, walk->one->rest, &command, &is_shell, err) < 0)
         return -1;
-    json_object_set_new(walk->config, is_entry ? "entrypoint" : "command", command);
+    set_command(walk, is_entry ? "entrypoint" : "command", command, is_shell && !walk->shell);
     /* An entry point of another stage or image has arguments that do not fit this one. */
     if (is_entry && !walk->has_command)
-        json_object_set_new(walk->config, "command", json_array());
+        set_command(walk, "command", json_array(), false);
     walk->has_command = walk->has_command || !is_entry;
     return 0;
 }

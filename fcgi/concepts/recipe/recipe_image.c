@@ -133,8 +133,8 @@ json_t *recipe_image_config(const json_t *defaults)
 {
     static const char *const texts[] = {"name", "digest",  "platform",
                                         "user", "workdir", "stop_signal"};
-    static const char *const lists[] = {"entrypoint", "command", "exposed_ports", "volumes",
-                                        "health_check"};
+    static const char *const lists[] = {"entrypoint", "command",      "exposed_ports",
+                                        "volumes",    "health_check", "shell"};
     const json_t *said = json_object_get(defaults, "image");
     if (!json_is_object(said))
         return NULL;

@@ -167,6 +167,7 @@ void recipe_turn_close(struct recipe_place *place)
 {
     mem_wipe(place->secret, sizeof place->secret);
     json_decref(place->defaults);
+    json_decref(place->shell);
     free(place->path);
     free(place->no_user);
 }

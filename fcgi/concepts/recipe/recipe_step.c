@@ -319,6 +319,7 @@ int recipe_place_read(struct recipe_place *place, struct error **err)
     size_t line = strcspn(text, "\n");
     free(place->path);
     json_decref(place->defaults);
+    json_decref(place->shell);
     place->path = xstrndup(text, line);
     text += line + (text[line] == '\n');
     place->defaults = json_read(text, strlen(text), 0, NULL);
@@ -326,6 +327,7 @@ int recipe_place_read(struct recipe_place *place, struct error **err)
         json_decref(place->defaults);
         place->defaults = json_object();
     }
+    place->shell = recipe_setting_shell(place->defaults);
     return 0;
 }
 
@@ -368,7 +370,8 @@ static int run_step(struct recipe_place *place, unsigned step, const struct reci
                     const json_t *one, struct error **err)
 {
     const char *user = recipe_text(one, "user");
-    json_t *program = json_object_get(one, "arguments");
+    json_auto_t *program = json_copy(json_object_get(one, "arguments"));
+    const json_t *shell_at = json_object_get(one, "shell_at");
     json_auto_t *envs = json_copy(as->envs);
     const struct recipe_setting with = {
         .user = *user ? user : as->user, .cwd = as->cwd, .envs = envs};
@@ -376,6 +379,8 @@ static int run_step(struct recipe_place *place, unsigned step, const struct reci
     if (recipe_mount_prepare(place, step, &with, err) < 0 ||
         recipe_secrets_put(place, step, with.user, envs, err) < 0)
         return -1;
+    if (shell_at)
+        recipe_setting_put_shell(place->shell, (size_t)json_integer_value(shell_at), program);
     return program ? start_program(place, step, &with, json_incref(program), err)
                    : run(place, step, &with, recipe_text(one, "command"), err);
 }

@@ -444,6 +444,28 @@ RUN case $- in *e*) echo "$V" >/seen;; esac; cat /srv/file >>/seen; /srv/tool >>
         api.destroy(sandbox.id)
 
 
+def test_a_base_keeps_its_shell(account, registry):
+    """The shell form in a Dockerfile runs in the SHELL of its base, which is an image or a template."""
+    api, kept, own, last = account.api, slug(), slug(), slug()
+    flags = "case $- in *e*) echo exits;; *) echo continues;; esac"
+    registry.push("shelled", Image([layer(*shell(), folder("etc"))], {"Shell": ["/bin/sh", "-ec"]}))
+    create(api, kept, dockerfile=f"FROM {PLAIN}/shelled\nRUN {flags} >/seen\nCMD {flags}\n")
+    config = built(api, kept, 1, timeout_s=120)["image_config"]
+    assert config["shell"] == ["/bin/sh", "-ec"] and config["command"] == ["/bin/sh", "-ec", flags]
+    create(api, own, dockerfile=f"""FROM {kept}
+RUN {flags} >>/seen
+SHELL ["/bin/sh", "-c"]
+RUN {flags} >>/seen
+""")
+    config = built(api, own, 1, timeout_s=120)["image_config"]
+    assert config["shell"] == ["/bin/sh", "-c"] and config["command"] == ["/bin/sh", "-ec", flags]
+    create(api, last, dockerfile=f"FROM {own}\nRUN {flags} >>/seen\n")
+    built(api, last, 1, timeout_s=120)
+    sandbox = Sandbox.create(api, template=last)
+    assert sh(sandbox, "cat /seen", user="root").split() == ["exits", "exits", "continues", "continues"]
+    api.destroy(sandbox.id)
+
+
 @pytest.mark.long
 def test_an_image_without_files(account, registry):
     api, name, alone = account.api, slug(), slug()

@@ -6,7 +6,7 @@
 #include "dockerfile/dockerfile.h"
 
 #define HASH  "0123456789abcdef0123456789abcdef"
-#define SHELL "\"arguments\":[\"/bin/sh\",\"-c\","
+#define SHELL "\"shell_at\":0,\"arguments\":[\"/bin/sh\",\"-c\","
 #define NONE  ",\"variables\":{}"
 
 static struct dockerfile_plan plan(const char *text, const struct dockerfile_build *build)
@@ -134,12 +134,16 @@ TEST(makes_a_configuration)
         const char *text, *config;
     } cases[] = {
         {"CMD [\"a\", \"b\"]", "{\"command\":[\"a\",\"b\"]}"},
-        {"CMD a b", "{\"command\":[\"/bin/sh\",\"-c\",\"a b\"]}"},
+        {"CMD a b", "{\"command\":[\"/bin/sh\",\"-c\",\"a b\"],\"base_shell\":{\"command\":true}}"},
+        {"CMD a b\nENTRYPOINT c\nCMD [\"d\"]",
+         "{\"entrypoint\":[\"/bin/sh\",\"-c\",\"c\"],\"command\":[\"d\"],\"base_shell\":{"
+         "\"entrypoint\":true}}"},
         {"CMD []", "{\"command\":[]}"},
         {"ENTRYPOINT [\"a\"]", "{\"entrypoint\":[\"a\"],\"command\":[]}"},
         {"CMD [\"b\"]\nENTRYPOINT [\"a\"]", "{\"entrypoint\":[\"a\"],\"command\":[\"b\"]}"},
         {"SHELL [\"/bin/bash\", \"-c\"]\nENTRYPOINT a",
-         "{\"entrypoint\":[\"/bin/bash\",\"-c\",\"a\"],\"command\":[]}"},
+         "{\"entrypoint\":[\"/bin/bash\",\"-c\",\"a\"],\"command\":[],\"shell\":[\"/bin/"
+         "bash\",\"-c\"]}"},
         {"ARG P=80\nEXPOSE $P 53/udp\nEXPOSE 8000-8010",
          "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"8000-8010/tcp\"]}"},
         {"EXPOSE 80/TCP 9/sctp", "{\"exposed_ports\":[\"80/tcp\",\"9/sctp\"]}"},
@@ -613,6 +617,7 @@ TEST(wraps_caches_and_files)
     assert_string_equal(json_string_value(json_array_get(json_object_get(step, "caches"), 0)),
                         "/c");
     assert_int_equal(json_array_size(cached), ARRAY_SIZE(wanted));
+    assert_int_equal(json_integer_value(json_object_get(step, "shell_at")), 18);
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         if (wanted[i])
             assert_string_equal(json_string_value(json_array_get(cached, i)), wanted[i]);
