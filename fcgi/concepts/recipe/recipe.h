@@ -105,8 +105,9 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *
  * A Dockerfile of several stages has one sandbox, whose root changes. First the images of all
  * stages are fetched, each into its own folder. If the sandbox begins with a template, a step of
- * type "template" copies its root into the folders of the "numbers". A step of type "stage"
- * exchanges the root for the folder of its "number", if this folder exists.
+ * type "template" copies its root into the folders of the "numbers"; the folder of the number
+ * "moves" gets the root itself when the first stage leaves it. A step of type "stage" exchanges the
+ * root for the folder of its "number", if this folder exists.
  *
  * A step of type "save" packs the "sources". A later step of type "copy_stage" copies them. It is
  * like copy, and has the number of the "stage" instead of "files".
