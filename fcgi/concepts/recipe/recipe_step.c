@@ -219,6 +219,11 @@ static int call(struct recipe_place *place, const struct recipe_setting *as, jso
     if (agent_exec(&place->at, place->secret, body,
                    deadline_within_ms(place->until, seconds * 1000 + ANSWER_MS), answer, err) == 0)
         return 0;
+    error_auto lost = NULL; /* that ended the wait */
+    if (lease_tick(place->lease, &lost) < 0) {
+        error_clear(err);
+        return error_move(err, &lost);
+    }
     /* The build fails now. An image may have a user with a longer name. */
     if ((*err)->code == ERR_NO_SUCH_USER && as && strlen(as->user) <= RECIPE_USER_MAX)
         place->no_user = xstrdup(as->user);
