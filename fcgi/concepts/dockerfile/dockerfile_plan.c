@@ -16,6 +16,9 @@
 static const char *const proxies[] = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY",   "NO_PROXY",
                                       "ALL_PROXY",  "http_proxy",  "https_proxy", "ftp_proxy",
                                       "no_proxy",   "all_proxy"};
+/* These change how BuildKit works, and have no effect here. */
+#define BUILDER_PREFIX "BUILDKIT_"
+#define BUILDER_TIME   "SOURCE_DATE_EPOCH"
 /* Docker sets these from the processor. */
 static const char *const platforms[] = {"TARGETPLATFORM", "TARGETOS", "TARGETARCH", "TARGETVARIANT",
                                         "BUILDPLATFORM",  "BUILDOS",  "BUILDARCH",  "BUILDVARIANT"};
@@ -26,6 +29,11 @@ static bool is_among(const char *const names[], size_t count, const char *name)
         if (str_equal(names[i], name))
             return true;
     return false;
+}
+
+bool dockerfile_is_proxy(const char *name)
+{
+    return is_among(proxies, ARRAY_SIZE(proxies), name);
 }
 
 /* --- ARG --- */
@@ -124,7 +132,8 @@ static int check_arguments(const struct dockerfile *file, const json_t *args, st
     const char *name;
     json_t *value;
     json_object_foreach ((json_t *)(uintptr_t)args, name, value) {
-        if (!dockerfile_declares(file, name) && !is_among(proxies, ARRAY_SIZE(proxies), name))
+        if (!dockerfile_declares(file, name) && !dockerfile_is_proxy(name) &&
+            !str_starts_with(name, BUILDER_PREFIX) && !str_equal(name, BUILDER_TIME))
             return error_set_field(err, ERR_INVALID_REQUEST, ARGS_FIELD,
                                    "The Dockerfile has no ARG %.64s.", name);
     }

@@ -42,6 +42,9 @@ int dockerfile_walk_expand_known(const struct dockerfile_walk *walk,
                                  const struct dockerfile_word *word, char **text,
                                  struct error **err);
 
+/* Return whether commands see a build argument of this name without an ARG. */
+bool dockerfile_is_proxy(const char *name);
+
 /* Return whether an ARG of the file has this name. */
 bool dockerfile_declares(const struct dockerfile *file, const char *wanted);
 

@@ -41,7 +41,7 @@ static const struct {
 } kinds[] = {
     {"run",
      {"command"},
-     {"user", "arguments", "shell_at", "variables", "secrets", "caches", "line"}},
+     {"user", "arguments", "shell_at", "variables", "proxies", "secrets", "caches", "line"}},
     {"copy",
      {"files", "source", "destination"},
      {"user", "mode", "open", "exact", "excludes", "parents", "unpack", "line"}},

@@ -22,7 +22,8 @@ static bool is_dockerfile(const struct recipe_place *place)
     return json_object_get(place->recipe, RECIPE_CONFIG) != NULL;
 }
 
-/* Change the working directory. A relative path is below the previous directory. */
+/* Change the working directory. A relative path is below the previous directory. As in Docker, ".."
+ * is resolved without the files: behind a link, it leads to the folder of the link. */
 static void enter(struct recipe_setting *setting, const char *path)
 {
     size_t length = strlen(setting->cwd);
@@ -30,6 +31,8 @@ static void enter(struct recipe_setting *setting, const char *path)
     char *whole = *path == '/' || !length
                       ? xstrdup(path)
                       : xasprintf("%s%s%s", setting->cwd, slash ? "" : "/", path);
+    if (*whole == '/')
+        str_clean_path(whole + 1);
     free(setting->cwd);
     setting->cwd = whole;
 }

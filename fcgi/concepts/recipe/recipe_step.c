@@ -354,6 +354,7 @@ static int run_step(struct recipe_place *place, unsigned step, const struct reci
     const struct recipe_setting with = {
         .user = *user ? user : as->user, .cwd = as->cwd, .envs = envs};
     json_object_update(envs, json_object_get(one, "variables"));
+    json_object_update(envs, json_object_get(one, "proxies"));
     if (recipe_mount_prepare(place, step, &with, err) < 0 ||
         recipe_secrets_put(place, step, with.user, envs, err) < 0)
         return -1;

@@ -579,16 +579,6 @@ TEST(reads_directives)
     }
 }
 
-TEST(passes_arguments)
-{
-    json_auto_t *args = json_pack("{s:s, s:s}", "A", "given", "HTTP_PROXY", "p");
-    const struct dockerfile_build build = {.args = args};
-    struct dockerfile_plan made = plan("FROM x\nARG A=default\nARG TARGETOS\nRUN a", &build);
-    assert_json("arguments", json_object_get(json_array_get(made.steps, 0), "variables"),
-                "{\"A\":\"given\",\"TARGETOS\":\"linux\",\"HTTP_PROXY\":\"p\"}");
-    dockerfile_plan_deinit(&made);
-}
-
 /* text: NULL: the member does not exist. */
 static void assert_text(const char *member, const json_t *object, const char *text)
 {
@@ -597,6 +587,48 @@ static void assert_text(const char *member, const json_t *object, const char *te
         assert_null(found);
     else
         assert_string_equal(found ? found : "(nothing)", text);
+}
+
+TEST(passes_arguments)
+{
+    json_auto_t *args = json_pack("{s:s, s:s}", "A", "given", "HTTP_PROXY", "p");
+    const struct dockerfile_build build = {.args = args};
+    struct dockerfile_plan made = plan("FROM x\nARG A=default\nARG TARGETOS\nRUN a", &build);
+    assert_json("arguments", json_object_get(json_array_get(made.steps, 0), "variables"),
+                "{\"A\":\"given\",\"TARGETOS\":\"linux\"}");
+    assert_json("arguments", json_object_get(json_array_get(made.steps, 0), "proxies"),
+                "{\"HTTP_PROXY\":\"p\"}");
+    dockerfile_plan_deinit(&made);
+    /* With an ARG, it counts like any other argument. */
+    made = plan("FROM x\nARG HTTP_PROXY A\nRUN a", &build);
+    assert_json("arguments", json_object_get(json_array_get(made.steps, 0), "variables"),
+                "{\"A\":\"given\",\"HTTP_PROXY\":\"p\"}");
+    dockerfile_plan_deinit(&made);
+}
+
+/* Arguments for BuildKit itself need no ARG. */
+TEST(takes_arguments_of_the_builder)
+{
+    json_auto_t *args =
+        json_pack("{s:s, s:s}", "BUILDKIT_INLINE_CACHE", "1", "SOURCE_DATE_EPOCH", "0");
+    const struct dockerfile_build build = {.args = args};
+    struct dockerfile_plan made = plan("FROM x\nRUN a", &build);
+    assert_json("arguments", json_object_get(json_array_get(made.steps, 0), "variables"), "{}");
+    dockerfile_plan_deinit(&made);
+}
+
+/* No source leads out of the context. */
+TEST(sources_end_at_the_context)
+{
+    static const char text[] = "FROM x\nCOPY ../a a/../../b/./c ../../*.d .. /e/\n"
+                               "RUN --mount=type=bind,src=../a,target=/a a\n";
+    static const char *const sources[] = {"a", "b/c", "*.d", "."};
+    const struct dockerfile_build build = {.context = HASH};
+    struct dockerfile_plan made = plan(text, &build);
+    for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
+        assert_text("source", json_array_get(made.steps, i), sources[i]);
+    assert_text("source", json_array_get(made.steps, 5), "a");
+    dockerfile_plan_deinit(&made);
 }
 
 TEST(wraps_caches_and_files)

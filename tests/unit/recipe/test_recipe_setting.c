@@ -67,6 +67,31 @@ TEST(a_user_has_the_group_that_is_given)
     }
 }
 
+/* As in Docker, ".." is resolved without the files. */
+TEST(a_working_directory_is_clean)
+{
+    static const struct {
+        const char *paths[3], *cwd;
+    } cases[] = {
+        {{"/a/"}, "/a"},
+        {{"/a", "b/./c", "../d"}, "/a/b/d"},
+        {{"/a", "../../b"}, "/b"},
+        {{"/a//b/", ".."}, "/a"},
+        {{"/"}, "/"},
+        {{"..", "/", "."}, "/"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *steps = json_array();
+        struct recipe_setting setting;
+        for (size_t j = 0; j < 3 && cases[i].paths[j]; j++)
+            json_array_append_new(
+                steps, json_pack("{s:s, s:s}", "type", "workdir", "path", cases[i].paths[j]));
+        settings_of(steps, &setting);
+        assert_string_equal(setting.cwd, cases[i].cwd);
+        recipe_setting_deinit(&setting);
+    }
+}
+
 /* A step may have 256 variables, and each may double the longest one. */
 TEST(variables_that_grow_end_at_the_bound)
 {
