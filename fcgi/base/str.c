@@ -111,6 +111,29 @@ static size_t utf8_sequence(const unsigned char *text, size_t left)
     return overlong || surrogate || beyond ? 0 : length;
 }
 
+void str_clean_path(char *path)
+{
+    char *out = path;
+    for (char *at = path; *at;) {
+        size_t length = strcspn(at, "/");
+        bool has_more = at[length] == '/';
+        if (length == 2 && !strncmp(at, "..", 2)) {
+            out -= out > path;
+            while (out > path && out[-1] != '/')
+                out--;
+        } else if (length && !(length == 1 && *at == '.')) {
+            memmove(out, at, length);
+            out += length;
+            if (has_more)
+                *out++ = '/';
+        }
+        at += length + has_more;
+    }
+    while (out > path && out[-1] == '/')
+        out--;
+    *out = '\0';
+}
+
 char *str_mend(const char *text, size_t most)
 {
     size_t left = str_cut(text, most);

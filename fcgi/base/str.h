@@ -24,6 +24,10 @@ const char *str_nearest(const char *text, const char *const names[], size_t coun
  * character. */
 size_t str_cut(const char *text, size_t most);
 
+/* Remove "." parts and doubled slashes of a path, and slashes at its ends, in place. ".." removes
+ * the part before it, if there is one. */
+void str_clean_path(char *path);
+
 /* Return a copy of this beginning of text. Each byte that belongs to no character becomes "?", so
  * the copy is well-formed UTF-8. The caller frees it. */
 char *str_mend(const char *text, size_t most);

@@ -112,8 +112,8 @@ struct dockerfile_plan {
     json_t *places; /* the places that name them: [line, column] */
     json_t *unused; /* the names with which stages begin that the target does not need */
     json_t *steps;  /* each with its "line" */
-    /* "entrypoint", "command", "exposed_ports", "stop_signal", "health_check" and
-     * DOCKERFILE_TRIGGERS, as far as given */
+    /* "entrypoint", "command", "exposed_ports", "stop_signal", "health_check", "shell",
+     * DOCKERFILE_TRIGGERS and DOCKERFILE_BASE_SHELL, as far as given */
     json_t *config;
     json_t *build; /* for dockerfile_plan_again(); its "base" is the name of the target's base */
 };
@@ -122,6 +122,14 @@ struct dockerfile_plan {
  * never takes them for the same instructions in the Dockerfile, and a base with ONBUILD has at
  * least one such step. */
 #define DOCKERFILE_TRIGGERS "on_build"
+
+/* A program in the shell form without SHELL before it has the words of DOCKERFILE_USUAL_SHELL, and
+ * the build replaces them by the base's own SHELL. Steps have their place in "arguments" as
+ * "shell_at", and the configuration has the names of such commands in the object
+ * DOCKERFILE_BASE_SHELL. */
+#define DOCKERFILE_USUAL_SHELL "/bin/sh", "-c"
+#define DOCKERFILE_USUAL_WORDS 2
+#define DOCKERFILE_BASE_SHELL  "base_shell"
 
 /* Return whether chmod takes the text: three to five octal digits, or changes such as u+x,go-w. */
 #define DOCKERFILE_MODE_MAX 64

@@ -304,17 +304,22 @@ static bool leads_up(const char *path)
     return false;
 }
 
-static int check_source(const struct dockerfile_walk *walk, const char *source, size_t at,
+/* As in Docker, ".." leads no higher than the context. */
+static int clean_source(const struct dockerfile_walk *walk, const struct words *words, size_t at,
                         struct error **err)
 {
-    if (is_url(source))
-        return walk_refuse(walk, at, err,
+    const struct dockerfile_value *source = &words->values[at];
+    if (is_url(source->text))
+        return walk_refuse(walk, words->places[at], err,
                            "%s takes no URL: fetch it with RUN, for example RUN curl -fLO URL.",
                            dockerfile_kind_name(walk->one->kind));
-    if (leads_up(source))
-        return walk_refuse(
-            walk, at, err,
-            "a source must be in the context: it cannot lead out of it with \"..\".");
+    if (!leads_up(source->text))
+        return 0;
+    if (source->is_open || words->parents)
+        return walk_refuse(walk, words->places[at], err,
+                           "a source with --parents, or with a variable that the file does not "
+                           "set, has no \"..\".");
+    str_clean_path(source->text);
     return 0;
 }
 
@@ -403,7 +408,7 @@ static int add_source(struct dockerfile_walk *walk, const struct words *words, s
     for (size_t i = 0; i < walk->one->heredoc_count; i++)
         if (walk->one->heredocs[i].at == words->places[at])
             return add_heredoc(walk, words, &walk->one->heredocs[i], err);
-    if (check_source(walk, words->values[at].text, words->places[at], err) < 0)
+    if (clean_source(walk, words, at, err) < 0)
         return -1;
     if (words->from_stage)
         return add_stage_copy(walk, words, at, err);

@@ -16,6 +16,9 @@
 static const char *const proxies[] = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY",   "NO_PROXY",
                                       "ALL_PROXY",  "http_proxy",  "https_proxy", "ftp_proxy",
                                       "no_proxy",   "all_proxy"};
+/* These change how BuildKit works, and have no effect here. */
+#define BUILDER_PREFIX "BUILDKIT_"
+#define BUILDER_TIME   "SOURCE_DATE_EPOCH"
 /* Docker sets these from the processor. */
 static const char *const platforms[] = {"TARGETPLATFORM", "TARGETOS", "TARGETARCH", "TARGETVARIANT",
                                         "BUILDPLATFORM",  "BUILDOS",  "BUILDARCH",  "BUILDVARIANT"};
@@ -26,6 +29,11 @@ static bool is_among(const char *const names[], size_t count, const char *name)
         if (str_equal(names[i], name))
             return true;
     return false;
+}
+
+bool dockerfile_is_proxy(const char *name)
+{
+    return is_among(proxies, ARRAY_SIZE(proxies), name);
 }
 
 /* --- ARG --- */
@@ -106,7 +114,7 @@ static int walk_arg(const struct arguments *arguments, struct error **err)
 }
 
 /* Return whether an ARG of the file has this name. */
-static bool declares(const struct dockerfile *file, const char *wanted)
+bool dockerfile_declares(const struct dockerfile *file, const char *wanted)
 {
     for (size_t i = 0; i < file->instruction_count; i++) {
         const struct dockerfile_instruction *one = &file->instructions[i];
@@ -125,7 +133,8 @@ static int check_arguments(const struct dockerfile *file, const json_t *args, st
     const char *name;
     json_t *value;
     json_object_foreach ((json_t *)(uintptr_t)args, name, value) {
-        if (!declares(file, name) && !is_among(proxies, ARRAY_SIZE(proxies), name))
+        if (!dockerfile_declares(file, name) && !dockerfile_is_proxy(name) &&
+            !str_starts_with(name, BUILDER_PREFIX) && !str_equal(name, BUILDER_TIME))
             return error_set_field(err, ERR_INVALID_REQUEST, ARGS_FIELD,
                                    "The Dockerfile has no ARG %.64s.", name);
     }
@@ -340,7 +349,6 @@ static int plan_stage(const struct dockerfile *file, const struct dockerfile_bui
         .build = build,
         .scope = {json_object(), NULL, false, shared->expanded},
         .globals = shared->globals,
-        .shell = json_pack("[s, s]", "/bin/sh", "-c"),
         .steps = json_array(),
         .config = json_object(),
         .copied = copied,

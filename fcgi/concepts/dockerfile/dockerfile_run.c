@@ -13,9 +13,10 @@
 #define SECRETS    "/run/secrets/"
 
 /* Run a script with a line "#!" at its beginning. */
-#define SCRIPT_RUN                                                            \
-    "f=$(mktemp) && printf %s \"$1\" >\"$f\" && chmod 0700 \"$f\" || exit 1;" \
-    " \"$f\"; s=$?; rm -f \"$f\"; exit $s"
+#define SCRIPT_RUN                                                                 \
+    "t() (PATH=$PATH:/usr/lib/sandlot/tools; exec \"$@\")\n"                       \
+    "f=$(t mktemp) && printf %s \"$1\" >\"$f\" && t chmod 0700 \"$f\" || exit 1\n" \
+    "\"$f\"; s=$?; t rm -f \"$f\"; exit $s"
 
 /* Run a program with a folder of its own, whose files are those of the cache. Arguments: the
  * folder, the cache's file in VOLUME_BUILD_CACHE_PATH ("": none), owner, mode, whether to save it
@@ -348,13 +349,15 @@ static const char *sole_script(const struct dockerfile_walk *walk)
     return one->text[at] ? NULL : one->heredocs[0].content;
 }
 
-static json_t *shell_form(const struct dockerfile_walk *walk)
+/* *has_shell: the arguments begin with the words of the shell. */
+static json_t *shell_form(const struct dockerfile_walk *walk, bool *has_shell)
 {
     const struct dockerfile_instruction *one = walk->one;
     const char *script = sole_script(walk);
-    if (script && str_starts_with(script, "#!"))
+    *has_shell = !script || !str_starts_with(script, "#!");
+    if (!*has_shell)
         return json_pack("[s, s, s, s, s]", "/bin/sh", "-c", SCRIPT_RUN, "sh", script);
-    json_t *arguments = json_copy(walk->shell);
+    json_t *arguments = dockerfile_walk_shell_words(walk);
     if (script) {
         json_array_append_new(arguments, json_string(script));
         return arguments;
@@ -436,17 +439,21 @@ static int drop_binds(struct dockerfile_walk *walk, const json_t *binds, struct 
                          err);
 }
 
-/* Return the values of ARG, which the commands of a build see. ENV comes first. */
-static json_t *variables(const struct dockerfile_walk *walk)
+/* Add the values of ARG, which the commands of a build see, to the step. ENV comes first. As in
+ * Docker, a proxy without ARG does not change the step for the cache. */
+static void add_variables(const struct dockerfile_walk *walk, json_t *step)
 {
-    json_t *seen = json_object();
+    json_t *variables = json_object(), *proxies = json_object(), *value;
     const char *name;
-    json_t *value;
     json_object_foreach (walk->scope.args, name, value) {
+        bool is_proxy = dockerfile_is_proxy(name) && !dockerfile_declares(walk->whole, name);
         if (json_is_string(value) && !json_object_get(walk->scope.env, name))
-            json_object_set(seen, name, value);
+            json_object_set(is_proxy ? proxies : variables, name, value);
     }
-    return seen;
+    json_object_set_new(step, "variables", variables);
+    if (json_object_size(proxies))
+        json_object_set(step, "proxies", proxies);
+    json_decref(proxies);
 }
 
 int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
@@ -455,6 +462,7 @@ int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
     json_auto_t *caches = json_array(), *secrets = json_array(), *binds = json_array();
     const struct mounts mounts = {caches, secrets, binds};
     json_t *arguments;
+    bool has_shell = false;
     if (read_flags(walk, &mounts, err) < 0 ||
         dockerfile_walk_array(walk, one->rest, &arguments, err) < 0)
         return -1;
@@ -463,11 +471,17 @@ int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
         return walk_refuse(walk, one->rest, err, "the exec form needs a program.");
     }
     if (!arguments)
-        arguments = shell_form(walk);
-    json_auto_t *step = json_pack(
-        "{s:s, s:s, s:o, s:o, s:O*, s:o*}", "type", "run", "command", one->text + one->rest,
-        "arguments", with_caches(arguments, caches), "variables", variables(walk), "secrets",
-        json_array_size(secrets) ? secrets : NULL, "caches", kept_folders(caches));
+        arguments = shell_form(walk, &has_shell);
+    size_t own_words = json_array_size(arguments);
+    arguments = with_caches(arguments, caches);
+    json_auto_t *step =
+        json_pack("{s:s, s:s, s:o, s:O*, s:o*}", "type", "run", "command", one->text + one->rest,
+                  "arguments", arguments, "secrets", json_array_size(secrets) ? secrets : NULL,
+                  "caches", kept_folders(caches));
+    add_variables(walk, step);
+    if (has_shell && !walk->shell)
+        json_object_set_new(step, "shell_at",
+                            json_integer((json_int_t)(json_array_size(arguments) - own_words)));
     bool has_binds = json_array_size(binds) > 0;
     if ((has_binds && put_binds(walk, binds, err) < 0) ||
         dockerfile_walk_add(walk, json_incref(step), err) < 0)

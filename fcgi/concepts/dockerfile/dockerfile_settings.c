@@ -6,16 +6,17 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/duration.h"
 #include "base/mem.h"
 #include "base/signal_name.h"
 #include "base/str.h"
 #include "dockerfile/dockerfile_walk.h"
 
-#define PORTS_MAX   64
-#define VOLUMES_MAX 64
-#define DIGITS      "0123456789"
-#define ID_MAX      65535 /* of a user or a group in a sandbox */
+#define SECOND_NS    UINT64_C(1000000000)
+#define DURATION_MAX UINT64_C(4000000) /* of its numbers, and of its seconds */
+#define PORTS_MAX    64
+#define VOLUMES_MAX  64
+#define DIGITS       "0123456789"
+#define ID_MAX       65535 /* of a user or a group in a sandbox */
 
 /* Make folders. */
 #define VOLUME_RUN "PATH=$PATH:/usr/lib/sandlot/tools; exec mkdir -p \"$@\""
@@ -192,45 +193,85 @@ int dockerfile_walk_shell(struct dockerfile_walk *walk, struct error **err)
                            "SHELL takes the exec form: SHELL [\"/bin/bash\", \"-c\"].");
     json_decref(walk->shell);
     walk->shell = json_incref(array);
+    json_object_set(walk->config, "shell", array);
     return 0;
 }
 
 /* Read a command in one of both forms. */
 static int read_command(const struct dockerfile_walk *walk, size_t at, json_t **command,
-                        struct error **err)
+                        bool *is_shell, struct error **err)
 {
     if (dockerfile_walk_array(walk, at, command, err) < 0)
         return -1;
-    if (!*command) {
-        *command = json_copy(walk->shell);
+    *is_shell = !*command;
+    if (*is_shell) {
+        *command = dockerfile_walk_shell_words(walk);
         json_array_append_new(*command, json_string(walk->one->text + at));
     }
     return 0;
 }
 
+static void set_command(struct dockerfile_walk *walk, const char *name, json_t *command,
+                        bool has_base_shell)
+{
+    json_t *names = json_object_get(walk->config, DOCKERFILE_BASE_SHELL);
+    json_object_set_new(walk->config, name, command);
+    if (!names && has_base_shell) {
+        names = json_object();
+        json_object_set_new(walk->config, DOCKERFILE_BASE_SHELL, names);
+    }
+    if (has_base_shell)
+        json_object_set_new(names, name, json_true());
+    else
+        json_object_del(names, name);
+}
+
 int dockerfile_walk_command(struct dockerfile_walk *walk, struct error **err)
 {
-    bool is_entry = walk->one->kind == DOCKERFILE_ENTRYPOINT;
+    bool is_entry = walk->one->kind == DOCKERFILE_ENTRYPOINT, is_shell;
     json_t *command;
-    if (read_command(walk, walk->one->rest, &command, err) < 0)
+    if (read_command(walk, walk->one->rest, &command, &is_shell, err) < 0)
         return -1;
-    json_object_set_new(walk->config, is_entry ? "entrypoint" : "command", command);
+    set_command(walk, is_entry ? "entrypoint" : "command", command, is_shell && !walk->shell);
     /* An entry point of another stage or image has arguments that do not fit this one. */
     if (is_entry && !walk->has_command)
-        json_object_set_new(walk->config, "command", json_array());
+        set_command(walk, "command", json_array(), false);
     walk->has_command = walk->has_command || !is_entry;
     return 0;
 }
 
-/* Return whether a text is a duration of zero, which means the default. */
-static bool is_no_time(const char *text)
+/* Read a duration as Docker takes it, such as 30s, 1m0s, 1.5s or 500ms, rounded up to seconds. A
+ * number without a unit means seconds. */
+static bool parse_duration(const char *text, uint64_t *seconds)
 {
-    static const char *const units[] = {"", "ms", "s", "m", "h"};
-    size_t zeros = text ? strspn(text, "0") : 0;
-    for (size_t i = 0; zeros && i < ARRAY_SIZE(units); i++)
-        if (str_equal(text + zeros, units[i]))
-            return true;
-    return false;
+    static const struct {
+        const char *name;
+        uint64_t ns;
+    } units[] = {{"ns", 1},        {"us", 1000},          {"\xc2\xb5s", 1000},    {"ms", 1000000},
+                 {"s", SECOND_NS}, {"m", 60 * SECOND_NS}, {"h", 3600 * SECOND_NS}};
+    uint64_t ns = 0, whole;
+    if (str_parse_u64(text, 0, DURATION_MAX, seconds) == 0)
+        return true;
+    do {
+        size_t digits = strspn(text, DIGITS), unit = 0;
+        autofree char *number = xstrndup(text, digits);
+        const char *fraction = text + digits;
+        size_t places = *fraction == '.' ? strspn(fraction + 1, DIGITS) : 0;
+        const char *name = fraction + (*fraction == '.') + places;
+        while (unit < ARRAY_SIZE(units) && !str_starts_with(name, units[unit].name))
+            unit++;
+        if (unit == ARRAY_SIZE(units) || str_parse_u64(number, 0, DURATION_MAX, &whole) < 0)
+            return false;
+        ns += whole * units[unit].ns;
+        uint64_t part = units[unit].ns;
+        for (size_t i = 1; i <= places; i++)
+            ns += (uint64_t)(fraction[i] - '0') * (part /= 10);
+        text = name + strlen(units[unit].name);
+        if (ns > DURATION_MAX * SECOND_NS)
+            return false;
+    } while (*text);
+    *seconds = (ns + SECOND_NS - 1) / SECOND_NS;
+    return true;
 }
 
 /* Read a flag into a member of the configuration; 0: the default. */
@@ -238,22 +279,10 @@ static int read_duration(struct dockerfile_walk *walk, const struct dockerfile_f
                          const char *member, struct error **err)
 {
     autofree char *text = NULL;
-    uint64_t seconds = 0, ms;
+    uint64_t seconds = 0;
     if (flag->is_given && dockerfile_walk_expand_known(walk, &flag->value, &text, err) < 0)
         return -1;
-    size_t length = text ? strlen(text) : 0;
-    if (is_no_time(text))
-        seconds = 0;
-    else if (length > 2 && str_equal(text + length - 2, "ms")) {
-        text[length - 2] = '\0';
-        if (str_parse_u64(text, 0, UINT32_MAX, &ms) < 0)
-            length = 0;
-        else
-            seconds = (ms + 999) / 1000;
-    } else if (length && duration_parse(text, &seconds) < 0) {
-        length = 0;
-    }
-    if (flag->is_given && !length)
+    if (text && !parse_duration(text, &seconds))
         return walk_refuse(walk, flag->at, err, "write a duration, such as 30s or 1m30s.");
     json_object_set_new(walk->config, member, json_integer((json_int_t)seconds));
     return 0;

@@ -107,6 +107,11 @@ int dockerfile_walk_array(const struct dockerfile_walk *walk, size_t at, json_t 
     return 0;
 }
 
+json_t *dockerfile_walk_shell_words(const struct dockerfile_walk *walk)
+{
+    return walk->shell ? json_copy(walk->shell) : json_pack("[s, s]", DOCKERFILE_USUAL_SHELL);
+}
+
 /* --- pairs --- */
 
 /* Return the length of the name: up to the equals sign outside of quotes. Only the names of labels

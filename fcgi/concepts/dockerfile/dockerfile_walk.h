@@ -13,7 +13,7 @@ struct dockerfile_walk {
     struct dockerfile_scope scope;
     json_t *globals; /* values of the ARG before the first FROM */
     json_t *place;   /* of the base's name; NULL: it is not read yet */
-    json_t *shell;   /* the program of the shell form, and its arguments */
+    json_t *shell;   /* the program of the shell form, and its arguments; NULL: that of the base */
     json_t *steps, *config;
     size_t bytes;   /* of all steps */
     size_t number;  /* of the stage that is walked through */
@@ -42,6 +42,12 @@ int dockerfile_walk_expand_known(const struct dockerfile_walk *walk,
                                  const struct dockerfile_word *word, char **text,
                                  struct error **err);
 
+/* Return whether commands see a build argument of this name without an ARG. */
+bool dockerfile_is_proxy(const char *name);
+
+/* Return whether an ARG of the file has this name. */
+bool dockerfile_declares(const struct dockerfile *file, const char *wanted);
+
 /* Find a stage by its name or its number, before the given one. False: no stage is found. */
 bool dockerfile_stage_find(const struct dockerfile *file, const char *name, size_t before,
                            size_t *number);
@@ -63,6 +69,9 @@ int dockerfile_walk_flags(const struct dockerfile_walk *walk, struct dockerfile_
  * they are not. */
 int dockerfile_walk_array(const struct dockerfile_walk *walk, size_t at, json_t **array,
                           struct error **err);
+
+/* Return the program of the shell form, without the command; a new reference. */
+json_t *dockerfile_walk_shell_words(const struct dockerfile_walk *walk);
 
 /* Read "NAME=value NAME=value …", or with old_form also "NAME value". take() gets each pair. */
 typedef int dockerfile_take_pair(void *context, const char *name, size_t at,

@@ -39,7 +39,9 @@ static const struct {
     const char *type;
     const char *needed[4], *allowed[9];
 } kinds[] = {
-    {"run", {"command"}, {"user", "arguments", "variables", "secrets", "caches", "line"}},
+    {"run",
+     {"command"},
+     {"user", "arguments", "shell_at", "variables", "proxies", "secrets", "caches", "line"}},
     {"copy",
      {"files", "source", "destination"},
      {"user", "mode", "open", "exact", "excludes", "parents", "unpack", "line"}},

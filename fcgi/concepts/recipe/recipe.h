@@ -97,21 +97,25 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  * members besides:
  *
  *   all: "line", in the Dockerfile
- *   run: "arguments" instead of the shell and its command, "variables" of this command alone, and
- *        "secrets" (recipe_secret.h); "caches", a list of folders (recipe_mount.h)
+ *   run: "arguments" instead of the shell and its command, "shell_at" where the base's SHELL
+ *        replaces words of them, "variables" of this command alone, "proxies", and "secrets"
+ *        (recipe_secret.h); "caches", a list of folders (recipe_mount.h)
  *   copy: "exact": a source that does not exist is an error; "unpack" a source that is an archive
  *   copy, workdir: "open": the paths name variables (recipe_expand.h)
  *   user: "number" of a user without a name, who is added; "group": instead of the user's own ones.
  *         Steps of E2B's clients have the number RECIPE_NEW_USER: any user is added, with a free
  * one
  *
+ * The proxies are variables that do not count for the cache.
+ *
  * When the root of a base is there, the Dockerfile is planned once more with the base's ONBUILD
  * (recipe_trigger.c).
  *
  * A Dockerfile of several stages has one sandbox, whose root changes. First the images of all
  * stages are fetched, each into its own folder. If the sandbox begins with a template, a step of
- * type "template" copies its root into the folders of the "numbers". A step of type "stage"
- * exchanges the root for the folder of its "number", if this folder exists.
+ * type "template" copies its root into the folders of the "numbers"; the folder of the number
+ * "moves" gets the root itself when the first stage leaves it. A step of type "stage" exchanges the
+ * root for the folder of its "number", if this folder exists.
  *
  * A step of type "save" packs the "sources". A later step of type "copy_stage" copies them. It is
  * like copy, and has the number of the "stage" instead of "files".

@@ -86,6 +86,7 @@ static int describe(struct keying *keying, const json_t *step, char **text, bool
         json_object_set_new(told, "files", files_of(keying, step));
     json_object_del(told, "line");
     json_object_del(told, RECIPE_LAYERS);
+    json_object_del(told, "proxies");
     *text = json_dumps(told, JSON_COMPACT | JSON_SORT_KEYS);
     return 0;
 }

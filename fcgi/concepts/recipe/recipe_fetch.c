@@ -23,8 +23,6 @@ static const char fetch_script[] =
     " with sandlot-build-template; otherwise begin all stages with it, or all with images.'; exit "
     "1;"
     " }; exec " PROGRAMS "/fetch-image \"$1\" \"$2\"";
-static const char enter_script[] = "[ ! -d " RECIPE_FETCH_DIR "/root ] || exec " PROGRAMS
-                                   "/change-root " RECIPE_FETCH_DIR " " RECIPE_WORK_DIR;
 
 void recipe_fetch_folder(const json_t *step, const char *member,
                          char folder[RECIPE_FETCH_FOLDER_SIZE])
@@ -153,9 +151,4 @@ int recipe_image_unpacked(struct recipe_place *place, unsigned step,
         return -1;
     read_digest(output_of(answer), digest);
     return 0;
-}
-
-int recipe_image_enter(struct recipe_place *place, struct error **err)
-{
-    return recipe_place_call(place, json_pack("[s, s]", "-c", enter_script), NULL, err);
 }

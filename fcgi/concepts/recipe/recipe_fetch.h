@@ -32,7 +32,3 @@ int recipe_fetch_digests(struct recipe_place *place, struct error **err);
  * of agent_exec(). */
 int recipe_image_unpacked(struct recipe_place *place, unsigned step,
                           char digest[RECIPE_DIGEST_SIZE], struct error **err);
-
-/* After the step: exchange the sandbox's root for the image's files. A second call does nothing.
- * Errors: those of agent_exec(). */
-int recipe_image_enter(struct recipe_place *place, struct error **err);

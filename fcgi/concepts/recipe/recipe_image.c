@@ -54,20 +54,24 @@ int recipe_image_add(const struct settings *settings, const struct recipe_image 
     return 0;
 }
 
-/* Each stage begins with a tree of its own. The root of the sandbox is that of the first one. */
+/* Each stage begins with a tree of its own. The root of the sandbox is that of the first stage that
+ * begins with the template. */
 static json_t *copy_of_template(const struct recipe_image bases[], size_t count)
 {
-    json_t *numbers = json_array();
+    json_t *numbers = json_array(), *moves = NULL;
     const char *name = NULL;
     for (size_t i = 1; i < count; i++) {
         if (!bases[i].is_template)
             continue;
         name = bases[i].name;
-        json_array_append_new(numbers, json_integer((json_int_t)i));
+        if (!bases->is_template && !moves)
+            moves = json_integer((json_int_t)i);
+        else
+            json_array_append_new(numbers, json_integer((json_int_t)i));
     }
     if (name)
-        return json_pack("{s:s, s:s, s:o}", "type", RECIPE_TEMPLATE_STEP, "path", name, "numbers",
-                         numbers);
+        return json_pack("{s:s, s:s, s:o, s:o*}", "type", RECIPE_TEMPLATE_STEP, "path", name,
+                         "numbers", numbers, RECIPE_MOVES, moves);
     json_decref(numbers);
     return NULL;
 }
@@ -133,8 +137,8 @@ json_t *recipe_image_config(const json_t *defaults)
 {
     static const char *const texts[] = {"name", "digest",  "platform",
                                         "user", "workdir", "stop_signal"};
-    static const char *const lists[] = {"entrypoint", "command", "exposed_ports", "volumes",
-                                        "health_check"};
+    static const char *const lists[] = {"entrypoint", "command",      "exposed_ports",
+                                        "volumes",    "health_check", "shell"};
     const json_t *said = json_object_get(defaults, "image");
     if (!json_is_object(said))
         return NULL;

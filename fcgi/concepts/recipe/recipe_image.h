@@ -17,6 +17,7 @@
 #define REGISTRY_PASSWORD_MAX 4096
 #define RECIPE_IMAGE_STEP     "image"    /* type of the step */
 #define RECIPE_TEMPLATE_STEP  "template" /* type of the step that copies the sandbox's root */
+#define RECIPE_MOVES          "moves"  /* its member: the stage that gets this root, and no copy */
 #define RECIPE_LAYERS         "layers" /* its member: a digest for each layer and those below it */
 #define IMAGE_LAYERS_MAX      200
 
@@ -33,8 +34,9 @@ int recipe_image_add(const struct settings *settings, const struct recipe_image 
                      const json_t *recipe, json_t **whole, struct error **err);
 
 /* Put the steps in front that make the roots of the bases of a Dockerfile, in the order of the
- * stages: they fetch images, and copy the template for stages behind the first one. A single
- * template needs no step. */
+ * stages: they fetch images, and copy the template for stages behind the first one. If the first
+ * stage begins with an image, the first one with the template gets the root without a copy. A
+ * single template needs no step. */
 int recipe_image_add_bases(const struct settings *settings, const struct recipe_image bases[],
                            size_t count, const json_t *recipe, json_t **whole, struct error **err);
 

@@ -18,6 +18,7 @@
 #include "recipe/recipe_fetch.h"
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_progress.h"
+#include "recipe/recipe_root.h"
 #include "recipe/recipe_secret.h"
 #include "recipe/recipe_turn.h"
 #include "sandbox/lifecycle.h"
@@ -42,7 +43,7 @@ static int image_over(struct recipe_turn *turn, struct recipe_place *place, bool
     json_object_del(step, "password");
     *later = true;
     /* With several stages, each begins with a step of its own. */
-    if (!json_object_get(step, "stage") && recipe_image_enter(place, err) < 0)
+    if (!json_object_get(step, "stage") && recipe_root_enter(place, RECIPE_FETCH_DIR, err) < 0)
         return -1;
     return recipe_row_seal(turn->worker->db, turn->worker->ring, &turn->row,
                            recipe_turn_owner(turn), turn->whole, err);

@@ -136,6 +136,11 @@ int recipe_turn_find_sandbox(struct recipe_turn *turn, bool *there, struct error
                : recipe_turn_fail(turn, NULL, -1, "The sandbox of the build was stopped.", err);
 }
 
+static int renew(void *context, struct error **err)
+{
+    return lease_tick(context, err);
+}
+
 int recipe_turn_open(struct recipe_turn *turn, struct recipe_place *place, struct error **err)
 {
     const struct sandbox *sandbox = &turn->sandbox;
@@ -157,6 +162,9 @@ int recipe_turn_open(struct recipe_turn *turn, struct recipe_place *place, struc
         agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, place->secret,
                      err) < 0)
         return -1;
+    /* A call may take longer than the lease: then another process would do the same step. */
+    place->at.tick = renew;
+    place->at.tick_context = &turn->lease;
     if (recipe_place_read(place, err) < 0 || recipe_turn_add_triggers(turn, place, err) < 0)
         return -1;
     recipe_setting_configure(place, turn->row.step);
@@ -167,6 +175,7 @@ void recipe_turn_close(struct recipe_place *place)
 {
     mem_wipe(place->secret, sizeof place->secret);
     json_decref(place->defaults);
+    json_decref(place->shell);
     free(place->path);
     free(place->no_user);
 }

@@ -22,7 +22,8 @@ static bool is_dockerfile(const struct recipe_place *place)
     return json_object_get(place->recipe, RECIPE_CONFIG) != NULL;
 }
 
-/* Change the working directory. A relative path is below the previous directory. */
+/* Change the working directory. A relative path is below the previous directory. As in Docker, ".."
+ * is resolved without the files: behind a link, it leads to the folder of the link. */
 static void enter(struct recipe_setting *setting, const char *path)
 {
     size_t length = strlen(setting->cwd);
@@ -30,6 +31,8 @@ static void enter(struct recipe_setting *setting, const char *path)
     char *whole = *path == '/' || !length
                       ? xstrdup(path)
                       : xasprintf("%s%s%s", setting->cwd, slash ? "" : "/", path);
+    if (*whole == '/')
+        str_clean_path(whole + 1);
     free(setting->cwd);
     setting->cwd = whole;
 }
@@ -230,6 +233,31 @@ void recipe_setting_deinit(struct recipe_setting *setting)
     json_decref(setting->envs);
 }
 
+/* --- the shell --- */
+
+/* The owner of a sandbox can write the defaults. */
+json_t *recipe_setting_shell(const json_t *defaults)
+{
+    json_t *shell = json_object_get(json_object_get(defaults, "image"), "shell");
+    size_t at;
+    json_t *word;
+    json_array_foreach (shell, at, word) {
+        if (!json_is_string(word))
+            return NULL;
+    }
+    return json_array_size(shell) ? json_incref(shell) : NULL;
+}
+
+void recipe_setting_put_shell(const json_t *shell, size_t at, json_t *program)
+{
+    size_t i;
+    json_t *word;
+    for (i = 0; shell && i < DOCKERFILE_USUAL_WORDS; i++)
+        json_array_remove(program, at);
+    json_array_foreach ((json_t *)(uintptr_t)shell, i, word)
+        json_array_insert(program, at + i, word);
+}
+
 /* --- the configuration of a Dockerfile --- */
 
 /* Add texts to the list of the base. */
@@ -279,6 +307,17 @@ static void set_command(json_t *defaults, const json_t *image)
         json_object_del(defaults, "image_command");
 }
 
+static void put_shells(const struct recipe_place *place, const json_t *names, json_t *image)
+{
+    const char *name;
+    json_t *ignored;
+    json_object_foreach ((json_t *)(uintptr_t)names, name, ignored) {
+        json_t *words = json_copy(json_object_get(image, name));
+        recipe_setting_put_shell(place->shell, 0, words);
+        json_object_set_new(image, name, words);
+    }
+}
+
 void recipe_setting_configure(struct recipe_place *place, unsigned step)
 {
     const json_t *config = json_object_get(place->recipe, RECIPE_CONFIG);
@@ -296,9 +335,10 @@ void recipe_setting_configure(struct recipe_place *place, unsigned step)
     json_object_foreach ((json_t *)(uintptr_t)config, name, value) {
         if (str_equal(name, "exposed_ports") || str_equal(name, "volumes"))
             add_texts(name, value, image);
-        else
+        else if (!str_equal(name, DOCKERFILE_BASE_SHELL))
             json_object_set(image, name, value);
     }
+    put_shells(place, json_object_get(config, DOCKERFILE_BASE_SHELL), image);
     recipe_setting_kept(place, &setting);
     if (has_step(place, "user"))
         json_object_set_new(image, "user", json_string(setting.user));
@@ -325,7 +365,11 @@ static json_t *health_of(const json_t *image)
     buffer_auto command = BUFFER_INIT(4 * COMMAND_MAX);
     if (!kind || !line)
         return NULL;
-    if (str_equal(kind, "CMD-SHELL")) {
+    if (str_equal(kind, "CMD-SHELL") && json_array_size(json_object_get(image, "shell"))) {
+        quote(json_object_get(image, "shell"), &command);
+        json_array_remove(words, 0);
+        quote(words, &command);
+    } else if (str_equal(kind, "CMD-SHELL")) {
         buffer_append_string(&command, line);
     } else if (str_equal(kind, "CMD")) {
         json_array_remove(words, 0);

@@ -40,6 +40,14 @@ int recipe_setting_user(const struct recipe_place *place, const struct recipe_se
 /* Return a user with his own group, in the form of the command chown; the caller frees it. */
 char *recipe_setting_owner(const char *user);
 
+/* Return the SHELL that the base of these defaults has; a new reference. NULL: it has none. */
+json_t *recipe_setting_shell(const json_t *defaults);
+
+/* Replace the words of DOCKERFILE_USUAL_SHELL at this place of a program by the base's; NULL: they
+ * stay.
+ */
+void recipe_setting_put_shell(const json_t *shell, size_t at, json_t *program);
+
 /* Put the configuration of a Dockerfile into place->defaults, where that of an image is. step: the
  * present one; before the last stage there is no effect. */
 void recipe_setting_configure(struct recipe_place *place, unsigned step);

@@ -19,13 +19,13 @@
 #include "recipe/recipe_file.h"
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_mount.h"
+#include "recipe/recipe_root.h"
 #include "recipe/recipe_secret.h"
 #include "recipe/recipe_setting.h"
 
-#define WORK_PARENT "/var/tmp"
-#define WORK_DIR    RECIPE_WORK_DIR
-#define IMAGE_DIR   RECIPE_FETCH_DIR
-#define TOOLS       RECIPE_TOOLS
+#define WORK_DIR  RECIPE_WORK_DIR
+#define IMAGE_DIR RECIPE_FETCH_DIR
+#define TOOLS     RECIPE_TOOLS
 /* Time limits of a call: a look, and an act that begins a step. */
 #define LOOK_S    3
 #define ACT_S     20
@@ -125,36 +125,9 @@ static const char clean_script[] =
           "\nagent=/usr/lib/sandlot/sandlot-agent; [ ! -d /usr/lib/sandlot/tools ] ||"
           " [ \"$(readlink /sbin/init)\" = $agent ] ||"
           " { mkdir -p /sbin; rm -f /sbin/init; ln -s $agent /sbin/init; }\n"
-          /* change-root removes the folder at the same time. */
+          /* The last exchange of roots deletes its folder at the same time. */
           "n=0; until rm -rf " IMAGE_DIR "*"
           " 2>/dev/null; do n=$((n + 1)); [ $n -lt 50 ]; sleep 0.2; done";
-/* Arguments: the folder of a stage's image. Put its tree in the place of the root, as change-root
- * does; few images have Python. Each has the static busybox, and so has the template of builders.
- */
-static const char stage_script[] =
-    "f=$1; [ -d $f/root ] || exit 0\n"
-    "b=$f/busybox; for p in /usr/lib/sandlot/busybox /bin/busybox; do\n"
-    "  [ -x $b ] || [ ! -x $p ] || $p cp $p $b || exit 1; done\n"
-    "[ -x $b ] || { echo 'The template has no static busybox, which stages need.' >&2; exit 1; }\n"
-    "$b mkdir -p $f/old && $b mv " WORK_DIR " $f/work || exit 1\n"
-    "for n in /* /.[!.]* /..?*; do case $n in /proc|/sys|/dev|" IMAGE_DIR "*) continue;; esac\n"
-    "  [ -e \"$n\" ] || [ -L \"$n\" ] || continue; $b mv \"$n\" $f/old/ || exit 1; done\n"
-    "for n in $f/root/* $f/root/.[!.]* $f/root/..?*; do\n"
-    "  case ${n##*/} in proc|sys|dev) continue;; esac\n"
-    "  [ -e \"$n\" ] || [ -L \"$n\" ] || continue; $b mv \"$n\" / || exit 1; done\n"
-    "$b chmod $($b stat -c %a $f/root) / && $b mkdir -p " WORK_PARENT " && $b rm -rf " WORK_DIR
-    " &&\n  $b mv $f/work " WORK_DIR " &&\n"
-    "  $b mv $f/root $f/rest && $b sync || exit 1\n"
-    "$b setsid $b rm -rf $f >/dev/null 2>&1 </dev/null &\n";
-/* Arguments: the folders of stages that begin with the template. Copy the root for each, before any
- * step changes it. A service of the template may delete files meanwhile. */
-static const char template_script[] = TOOLS
-    "set -e; umask 022; folders=$*; set --\n"
-    "for n in /* /.[!.]* /..?*; do case $n in /proc|/sys|/dev|" IMAGE_DIR "*) continue;; esac\n"
-    "  [ ! -e \"$n\" ] && [ ! -L \"$n\" ] || set -- \"$@\" \"$n\"; done\n"
-    "begin() { rm -rf $f; mkdir -m 0700 $f; mkdir -m $(stat -c %a /) $f/root; }\n"
-    "for f in $folders; do begin; i=0\n"
-    "  until cp -a \"$@\" $f/root/; do i=$((i + 1)); [ $i -lt 3 ] || exit 1; begin; done; done\n";
 
 /* --- steps --- */
 
@@ -256,6 +229,11 @@ static int call(struct recipe_place *place, const struct recipe_setting *as, jso
     if (agent_exec(&place->at, place->secret, body,
                    deadline_within_ms(place->until, seconds * 1000 + ANSWER_MS), answer, err) == 0)
         return 0;
+    error_auto lost = NULL; /* that ended the wait */
+    if (lease_tick(place->lease, &lost) < 0) {
+        error_clear(err);
+        return error_move(err, &lost);
+    }
     /* The build fails now. An image may have a user with a longer name. */
     if ((*err)->code == ERR_NO_SUCH_USER && as && strlen(as->user) <= RECIPE_USER_MAX)
         place->no_user = xstrdup(as->user);
@@ -329,6 +307,7 @@ int recipe_place_read(struct recipe_place *place, struct error **err)
     size_t line = strcspn(text, "\n");
     free(place->path);
     json_decref(place->defaults);
+    json_decref(place->shell);
     place->path = xstrndup(text, line);
     text += line + (text[line] == '\n');
     place->defaults = json_read(text, strlen(text), 0, NULL);
@@ -336,6 +315,7 @@ int recipe_place_read(struct recipe_place *place, struct error **err)
         json_decref(place->defaults);
         place->defaults = json_object();
     }
+    place->shell = recipe_setting_shell(place->defaults);
     return 0;
 }
 
@@ -378,14 +358,18 @@ static int run_step(struct recipe_place *place, unsigned step, const struct reci
                     const json_t *one, struct error **err)
 {
     const char *user = recipe_text(one, "user");
-    json_t *program = json_object_get(one, "arguments");
+    json_auto_t *program = json_copy(json_object_get(one, "arguments"));
+    const json_t *shell_at = json_object_get(one, "shell_at");
     json_auto_t *envs = json_copy(as->envs);
     const struct recipe_setting with = {
         .user = *user ? user : as->user, .cwd = as->cwd, .envs = envs};
     json_object_update(envs, json_object_get(one, "variables"));
+    json_object_update(envs, json_object_get(one, "proxies"));
     if (recipe_mount_prepare(place, step, &with, err) < 0 ||
         recipe_secrets_put(place, step, with.user, envs, err) < 0)
         return -1;
+    if (shell_at)
+        recipe_setting_put_shell(place->shell, (size_t)json_integer_value(shell_at), program);
     return program ? start_program(place, step, &with, json_incref(program), err)
                    : run(place, step, &with, recipe_text(one, "command"), err);
 }
@@ -396,23 +380,7 @@ static int enter_stage(struct recipe_place *place, const json_t *one, enum recip
     char folder[RECIPE_FETCH_FOLDER_SIZE];
     recipe_fetch_folder(one, "number", folder);
     *begun = RECIPE_NEW_ROOT;
-    return recipe_place_call(place, json_pack("[s, s, s, s]", "-c", stage_script, "sh", folder),
-                             NULL, err);
-}
-
-static int copy_template(struct recipe_place *place, unsigned step, const json_t *one,
-                         struct error **err)
-{
-    json_t *args = json_pack("[s, s]", template_script, "sh");
-    size_t at;
-    json_t *number;
-    json_array_foreach (json_object_get(one, "numbers"), at, number) {
-        char folder[RECIPE_FETCH_FOLDER_SIZE];
-        json_auto_t *stage = json_pack("{s:O}", "number", number);
-        recipe_fetch_folder(stage, "number", folder);
-        json_array_append_new(args, json_string(folder));
-    }
-    return recipe_step_start(place, step, NULL, args, err);
+    return recipe_root_enter(place, folder, err);
 }
 
 static int fetch_image(struct recipe_place *place, unsigned step, const json_t *one,
@@ -464,7 +432,7 @@ static int begin_step(struct recipe_place *place, unsigned step, const struct re
     if (str_equal(type, "save"))
         return recipe_copy_save(place, step, one, err);
     if (str_equal(type, RECIPE_TEMPLATE_STEP))
-        return copy_template(place, step, one, err);
+        return recipe_step_start(place, step, NULL, recipe_root_copies(one), err);
     if (str_equal(type, "stage"))
         return enter_stage(place, one, begun, err);
     if (recipe_step_is_image(place, step))

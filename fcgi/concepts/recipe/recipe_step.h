@@ -26,6 +26,7 @@ struct recipe_place {
     const json_t *recipe;
     json_t *defaults; /* the base's defaults: {"user", "workdir", "envs"}; owned by the caller */
     char *path;       /* PATH of its programs; likewise */
+    json_t *shell;    /* SHELL of the base, a list of strings; likewise; NULL: it has no SHELL */
     char *no_user;    /* after ERR_NO_SUCH_USER: the user of the command; likewise */
     enum {
         START_IN_STEPS, /* the start command runs behind the steps */

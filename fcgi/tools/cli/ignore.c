@@ -10,30 +10,6 @@
 
 #define STEPS_MAX 100000 /* of one comparison; patterns with many ** take long */
 
-/* Remove "." parts and doubled slashes, in place. ".." is resolved as far as there is a folder. */
-static void clean(char *path)
-{
-    char *out = path;
-    for (char *at = path; *at;) {
-        size_t length = strcspn(at, "/");
-        bool has_more = at[length] == '/';
-        if (length == 2 && !strncmp(at, "..", 2)) {
-            out -= out > path;
-            while (out > path && out[-1] != '/')
-                out--;
-        } else if (length && !(length == 1 && *at == '.')) {
-            memmove(out, at, length);
-            out += length;
-            if (has_more)
-                *out++ = '/';
-        }
-        at += length + has_more;
-    }
-    while (out > path && out[-1] == '/')
-        out--;
-    *out = '\0';
-}
-
 static void read_line(struct ignore *ignore, char *line)
 {
     line += strspn(line, " \t");
@@ -45,7 +21,7 @@ static void read_line(struct ignore *ignore, char *line)
     struct ignore_pattern pattern = {line, *line == '!'};
     if (pattern.excepts)
         pattern.path += 1 + strspn(line + 1, " \t");
-    clean(pattern.path);
+    str_clean_path(pattern.path);
     if (!*pattern.path)
         return;
     ignore->has_exceptions = ignore->has_exceptions || pattern.excepts;

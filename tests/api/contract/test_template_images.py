@@ -384,6 +384,39 @@ RUN echo "lost:$LOST" >/seen; ls /a* /out 2>/dev/null || echo none >>/seen; stat
     assert sandbox.data.check("ls -d /.sandlot-image* /var/tmp/.sandlot-build 2>/dev/null || true", user="root") == ""
 
 
+# The busybox that the build added copies itself in 7 s, more than a lease of the tests.
+SLOW = ("n=${0##*/}; [ $n = busybox ] || exec /busybox $n \"$@\"; "
+        "case $1 in cp) /busybox sleep 7; exec /busybox cp /busybox \"$3\";; esac; exec /busybox \"$@\"")
+
+
+@pytest.mark.long
+def test_stages_of_a_template_behind_an_image(account, stack, registry):
+    """The first one gets the template's root, the second one a copy of it. The exchange of roots takes longer than a lease."""
+    api, name = account.api, slug()
+    registry.push("front", Image([layer(*shell(), folder("etc"), entry("etc/which", b"front\n"))]))
+    create(api, name, dockerfile=f"""FROM {PLAIN}/front AS front
+RUN <<'END'
+printf '%s\\n' '#!/bin/sh' '{SLOW}' >/new
+busybox=/usr/lib/sandlot/busybox
+$busybox chmod 755 /new && $busybox mv $busybox /busybox && /busybox mv /new $busybox
+END
+FROM {stack.template} AS build
+COPY --from=front /etc/which /made
+RUN stat -c '%a %U' / /usr/bin/su >>/made; touch "/a changed file"
+FROM {stack.template}
+COPY --from=build /made /made
+RUN stat -c '%a %U' / /usr/bin/su >>/made; ls /a* /etc/which 2>/dev/null || echo none >>/made
+""")
+    shown = built(api, name, 1, timeout_s=600)
+    assert shown["log"].count(": stage ") == 3, shown["log"]
+    log = (stack.root / "log" / "dispatcher.log").read_text(encoding="utf-8", errors="replace")
+    assert f"another process has taken the lease {shown['id']}" not in log
+    sandbox = Sandbox.create(api, template=name)
+    assert sandbox.data.check("cat /made").splitlines() == ["front", *2 * ["755 root", "4755 root"], "none"]
+    assert sandbox.data.check("ls -d /.sandlot-image* /var/tmp/.sandlot-build 2>/dev/null || true", user="root") == ""
+    api.destroy(sandbox.id)
+
+
 @pytest.mark.long
 def test_an_image_copies_from_a_stage_of_a_template(account, stack, registry):
     """A repeated build begins with the template too."""
@@ -442,6 +475,28 @@ RUN case $- in *e*) echo "$V" >/seen;; esac; cat /srv/file >>/seen; /srv/tool >>
         sandbox = Sandbox.create(api, template=name)
         assert sh(sandbox, "cat /seen", user="root").split() == ["seven", "asset", "tool"]
         api.destroy(sandbox.id)
+
+
+def test_a_base_keeps_its_shell(account, registry):
+    """The shell form in a Dockerfile runs in the SHELL of its base, which is an image or a template."""
+    api, kept, own, last = account.api, slug(), slug(), slug()
+    flags = "case $- in *e*) echo exits;; *) echo continues;; esac"
+    registry.push("shelled", Image([layer(*shell(), folder("etc"))], {"Shell": ["/bin/sh", "-ec"]}))
+    create(api, kept, dockerfile=f"FROM {PLAIN}/shelled\nRUN {flags} >/seen\nCMD {flags}\n")
+    config = built(api, kept, 1, timeout_s=120)["image_config"]
+    assert config["shell"] == ["/bin/sh", "-ec"] and config["command"] == ["/bin/sh", "-ec", flags]
+    create(api, own, dockerfile=f"""FROM {kept}
+RUN {flags} >>/seen
+SHELL ["/bin/sh", "-c"]
+RUN {flags} >>/seen
+""")
+    config = built(api, own, 1, timeout_s=120)["image_config"]
+    assert config["shell"] == ["/bin/sh", "-c"] and config["command"] == ["/bin/sh", "-ec", flags]
+    create(api, last, dockerfile=f"FROM {own}\nRUN {flags} >>/seen\n")
+    built(api, last, 1, timeout_s=120)
+    sandbox = Sandbox.create(api, template=last)
+    assert sh(sandbox, "cat /seen", user="root").split() == ["exits", "exits", "continues", "continues"]
+    api.destroy(sandbox.id)
 
 
 @pytest.mark.long

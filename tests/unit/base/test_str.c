@@ -142,3 +142,24 @@ TEST(mends_what_is_no_character)
         assert_string_equal(mended, cases[i].mended);
     }
 }
+
+TEST(cleans_paths)
+{
+    static const char *const cases[][2] = {
+        {"a", "a"},
+        {"/a//b/./c/", "a/b/c"},
+        {"a/../b", "b"},
+        {"../../a", "a"},
+        {"a/b/../..", ""},
+        {"..", ""},
+        {"", ""},
+        {"a/...", "a/..."},
+        {"a/b/../c", "a/c"},
+        {"./.a/..b", ".a/..b"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        autofree char *path = xstrdup(cases[i][0]);
+        str_clean_path(path);
+        assert_string_equal(path, cases[i][1]);
+    }
+}

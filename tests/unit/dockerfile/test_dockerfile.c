@@ -6,7 +6,7 @@
 #include "dockerfile/dockerfile.h"
 
 #define HASH  "0123456789abcdef0123456789abcdef"
-#define SHELL "\"arguments\":[\"/bin/sh\",\"-c\","
+#define SHELL "\"shell_at\":0,\"arguments\":[\"/bin/sh\",\"-c\","
 #define NONE  ",\"variables\":{}"
 
 static struct dockerfile_plan plan(const char *text, const struct dockerfile_build *build)
@@ -134,12 +134,16 @@ TEST(makes_a_configuration)
         const char *text, *config;
     } cases[] = {
         {"CMD [\"a\", \"b\"]", "{\"command\":[\"a\",\"b\"]}"},
-        {"CMD a b", "{\"command\":[\"/bin/sh\",\"-c\",\"a b\"]}"},
+        {"CMD a b", "{\"command\":[\"/bin/sh\",\"-c\",\"a b\"],\"base_shell\":{\"command\":true}}"},
+        {"CMD a b\nENTRYPOINT c\nCMD [\"d\"]",
+         "{\"entrypoint\":[\"/bin/sh\",\"-c\",\"c\"],\"command\":[\"d\"],\"base_shell\":{"
+         "\"entrypoint\":true}}"},
         {"CMD []", "{\"command\":[]}"},
         {"ENTRYPOINT [\"a\"]", "{\"entrypoint\":[\"a\"],\"command\":[]}"},
         {"CMD [\"b\"]\nENTRYPOINT [\"a\"]", "{\"entrypoint\":[\"a\"],\"command\":[\"b\"]}"},
         {"SHELL [\"/bin/bash\", \"-c\"]\nENTRYPOINT a",
-         "{\"entrypoint\":[\"/bin/bash\",\"-c\",\"a\"],\"command\":[]}"},
+         "{\"entrypoint\":[\"/bin/bash\",\"-c\",\"a\"],\"command\":[],\"shell\":[\"/bin/"
+         "bash\",\"-c\"]}"},
         {"ARG P=80\nEXPOSE $P 53/udp\nEXPOSE 8000-8010",
          "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"8000-8010/tcp\"]}"},
         {"EXPOSE 80/TCP 9/sctp", "{\"exposed_ports\":[\"80/tcp\",\"9/sctp\"]}"},
@@ -153,6 +157,10 @@ TEST(makes_a_configuration)
         {"ARG D=/d\nVOLUME $D /b\nVOLUME [\"/c d\"]", "{\"volumes\":[\"/d\",\"/b\",\"/c d\"]}"},
         {"HEALTHCHECK --interval=1m5s --timeout=1500ms --retries=3 CMD a b",
          "{\"health_interval\":65,\"health_timeout\":2,\"health_check\":[\"CMD-SHELL\",\"a b\"]}"},
+        {"HEALTHCHECK --interval=5m0s --timeout=2.5s CMD [\"a\"]",
+         "{\"health_interval\":300,\"health_timeout\":3,\"health_check\":[\"CMD\",\"a\"]}"},
+        {"HEALTHCHECK --interval=1h0.5m1000ms --timeout=1us CMD [\"a\"]",
+         "{\"health_interval\":3631,\"health_timeout\":1,\"health_check\":[\"CMD\",\"a\"]}"},
         {"HEALTHCHECK CMD [\"a\"]",
          "{\"health_interval\":0,\"health_timeout\":0,\"health_check\":[\"CMD\",\"a\"]}"},
         {"HEALTHCHECK none",
@@ -575,16 +583,6 @@ TEST(reads_directives)
     }
 }
 
-TEST(passes_arguments)
-{
-    json_auto_t *args = json_pack("{s:s, s:s}", "A", "given", "HTTP_PROXY", "p");
-    const struct dockerfile_build build = {.args = args};
-    struct dockerfile_plan made = plan("FROM x\nARG A=default\nARG TARGETOS\nRUN a", &build);
-    assert_json("arguments", json_object_get(json_array_get(made.steps, 0), "variables"),
-                "{\"A\":\"given\",\"TARGETOS\":\"linux\",\"HTTP_PROXY\":\"p\"}");
-    dockerfile_plan_deinit(&made);
-}
-
 /* text: NULL: the member does not exist. */
 static void assert_text(const char *member, const json_t *object, const char *text)
 {
@@ -593,6 +591,48 @@ static void assert_text(const char *member, const json_t *object, const char *te
         assert_null(found);
     else
         assert_string_equal(found ? found : "(nothing)", text);
+}
+
+TEST(passes_arguments)
+{
+    json_auto_t *args = json_pack("{s:s, s:s}", "A", "given", "HTTP_PROXY", "p");
+    const struct dockerfile_build build = {.args = args};
+    struct dockerfile_plan made = plan("FROM x\nARG A=default\nARG TARGETOS\nRUN a", &build);
+    assert_json("arguments", json_object_get(json_array_get(made.steps, 0), "variables"),
+                "{\"A\":\"given\",\"TARGETOS\":\"linux\"}");
+    assert_json("arguments", json_object_get(json_array_get(made.steps, 0), "proxies"),
+                "{\"HTTP_PROXY\":\"p\"}");
+    dockerfile_plan_deinit(&made);
+    /* With an ARG, it counts like any other argument. */
+    made = plan("FROM x\nARG HTTP_PROXY A\nRUN a", &build);
+    assert_json("arguments", json_object_get(json_array_get(made.steps, 0), "variables"),
+                "{\"A\":\"given\",\"HTTP_PROXY\":\"p\"}");
+    dockerfile_plan_deinit(&made);
+}
+
+/* Arguments for BuildKit itself need no ARG. */
+TEST(takes_arguments_of_the_builder)
+{
+    json_auto_t *args =
+        json_pack("{s:s, s:s}", "BUILDKIT_INLINE_CACHE", "1", "SOURCE_DATE_EPOCH", "0");
+    const struct dockerfile_build build = {.args = args};
+    struct dockerfile_plan made = plan("FROM x\nRUN a", &build);
+    assert_json("arguments", json_object_get(json_array_get(made.steps, 0), "variables"), "{}");
+    dockerfile_plan_deinit(&made);
+}
+
+/* No source leads out of the context. */
+TEST(sources_end_at_the_context)
+{
+    static const char text[] = "FROM x\nCOPY ../a a/../../b/./c ../../*.d .. /e/\n"
+                               "RUN --mount=type=bind,src=../a,target=/a a\n";
+    static const char *const sources[] = {"a", "b/c", "*.d", "."};
+    const struct dockerfile_build build = {.context = HASH};
+    struct dockerfile_plan made = plan(text, &build);
+    for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
+        assert_text("source", json_array_get(made.steps, i), sources[i]);
+    assert_text("source", json_array_get(made.steps, 5), "a");
+    dockerfile_plan_deinit(&made);
 }
 
 TEST(wraps_caches_and_files)
@@ -613,6 +653,7 @@ TEST(wraps_caches_and_files)
     assert_string_equal(json_string_value(json_array_get(json_object_get(step, "caches"), 0)),
                         "/c");
     assert_int_equal(json_array_size(cached), ARRAY_SIZE(wanted));
+    assert_int_equal(json_integer_value(json_object_get(step, "shell_at")), 18);
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         if (wanted[i])
             assert_string_equal(json_string_value(json_array_get(cached, i)), wanted[i]);

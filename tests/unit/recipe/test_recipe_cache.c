@@ -47,12 +47,14 @@ TEST(teams_and_bases_have_their_own)
     assert_string_not_equal(keys.at[1], dockerfile.at[1]);
 }
 
-TEST(the_line_of_a_dockerfile_does_not_count)
+TEST(the_line_of_a_dockerfile_and_its_proxies_do_not_count)
 {
     struct recipe_keys one =
         keys_of("tea_a", "tpv_a", STEPS("{\"type\": \"run\", \"command\": \"a\", \"line\": 2}"));
     struct recipe_keys two =
-        keys_of("tea_a", "tpv_a", STEPS("{\"line\": 3, \"command\": \"a\", \"type\": \"run\"}"));
+        keys_of("tea_a", "tpv_a",
+                STEPS("{\"line\": 3, \"command\": \"a\", \"type\": \"run\", \"proxies\": "
+                      "{\"HTTP_PROXY\": \"p\"}}"));
     assert_string_equal(one.at[1], two.at[1]);
 }
 

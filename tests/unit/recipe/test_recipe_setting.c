@@ -66,6 +66,31 @@ TEST(a_user_has_the_group_that_is_given)
     }
 }
 
+/* As in Docker, ".." is resolved without the files. */
+TEST(a_working_directory_is_clean)
+{
+    static const struct {
+        const char *paths[3], *cwd;
+    } cases[] = {
+        {{"/a/"}, "/a"},
+        {{"/a", "b/./c", "../d"}, "/a/b/d"},
+        {{"/a", "../../b"}, "/b"},
+        {{"/a//b/", ".."}, "/a"},
+        {{"/"}, "/"},
+        {{"..", "/", "."}, "/"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *steps = json_array();
+        struct recipe_setting setting;
+        for (size_t j = 0; j < 3 && cases[i].paths[j]; j++)
+            json_array_append_new(
+                steps, json_pack("{s:s, s:s}", "type", "workdir", "path", cases[i].paths[j]));
+        settings_of(steps, &setting);
+        assert_string_equal(setting.cwd, cases[i].cwd);
+        recipe_setting_deinit(&setting);
+    }
+}
+
 /* A step may have 256 variables, and each may double the longest one. */
 TEST(variables_that_grow_end_at_the_bound)
 {
@@ -90,4 +115,69 @@ TEST(variables_that_grow_end_at_the_bound)
         bytes += strlen(name) + json_string_length(value) + 2;
     assert_true(bytes < 2 * RECIPE_ENVS_MAX);
     recipe_setting_deinit(&setting);
+}
+
+/* What a Dockerfile makes of the words of its shell form, with the base's image. */
+static void assert_commands(const char *config, const char *image, const char *expected)
+{
+    json_auto_t *recipe =
+        json_pack("{s:[], s:o}", "steps", RECIPE_CONFIG, json_loads(config, 0, NULL));
+    json_auto_t *wanted = json_loads(expected, 0, NULL);
+    struct recipe_place place = {
+        .recipe = recipe, .defaults = json_pack("{s:o}", "image", json_loads(image, 0, NULL))};
+    place.shell = recipe_setting_shell(place.defaults);
+    recipe_setting_configure(&place, 0);
+    const json_t *made = json_object_get(place.defaults, "image");
+    assert_true(json_equal(json_object_get(made, "entrypoint"), json_array_get(wanted, 0)));
+    assert_true(json_equal(json_object_get(made, "command"), json_array_get(wanted, 1)));
+    assert_true(json_equal(json_object_get(made, "shell"), json_array_get(wanted, 2)));
+    assert_null(json_object_get(made, DOCKERFILE_BASE_SHELL));
+    json_decref(place.shell);
+    json_decref(place.defaults);
+}
+
+TEST(the_shell_form_has_the_shell_of_the_base)
+{
+    static const char config[] = "{\"entrypoint\": [\"/bin/sh\", \"-c\", \"a\"], \"command\": "
+                                 "[\"b\"], \"base_shell\": {\"entrypoint\": true}}";
+    assert_commands(config, "{\"shell\": [\"/bin/bash\", \"-ec\"]}",
+                    "[[\"/bin/bash\", \"-ec\", \"a\"], [\"b\"], [\"/bin/bash\", \"-ec\"]]");
+    assert_commands(config, "{\"shell\": []}", "[[\"/bin/sh\", \"-c\", \"a\"], [\"b\"], []]");
+    assert_commands(config, "{\"shell\": [1]}", "[[\"/bin/sh\", \"-c\", \"a\"], [\"b\"], [1]]");
+    /* SHELL behind the command is for later Dockerfiles. */
+    assert_commands("{\"entrypoint\": [\"/bin/sh\", \"-c\", \"a\"], \"command\": [], "
+                    "\"shell\": [\"zsh\"], \"base_shell\": {\"entrypoint\": true}}",
+                    "{\"shell\": [\"bash\"]}", "[[\"bash\", \"a\"], [], [\"zsh\"]]");
+}
+
+TEST(a_program_has_the_shell_at_its_place)
+{
+    json_auto_t *program = json_pack("[s, s, s, s]", "around", DOCKERFILE_USUAL_SHELL, "a");
+    json_auto_t *shell = json_pack("[s, s, s]", "bash", "-e", "-c");
+    json_auto_t *expected = json_pack("[s, s, s, s, s]", "around", "bash", "-e", "-c", "a");
+    json_auto_t *same = json_copy(program);
+    recipe_setting_put_shell(NULL, 1, same);
+    assert_true(json_equal(same, program));
+    recipe_setting_put_shell(shell, 1, program);
+    assert_true(json_equal(program, expected));
+}
+
+TEST(a_health_check_has_the_last_shell)
+{
+    static const struct {
+        const char *image, *command;
+    } cases[] = {
+        {"{\"health_check\": [\"CMD-SHELL\", \"a b\"]}", "a b"},
+        {"{\"health_check\": [\"CMD-SHELL\", \"a b\"], \"shell\": [\"bash\", \"-c\"]}",
+         "'bash' '-c' 'a b'"},
+        {"{\"health_check\": [\"CMD\", \"a\"], \"shell\": [\"bash\", \"-c\"]}", "'a'"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *defaults = json_pack("{s:o}", "image", json_loads(cases[i].image, 0, NULL));
+        const struct recipe_place place = {.defaults = defaults};
+        recipe_setting_add_start(&place, defaults);
+        assert_string_equal(json_string_value(json_object_get(
+                                json_object_get(defaults, "start_health"), "command")),
+                            cases[i].command);
+    }
 }

@@ -223,6 +223,7 @@ def describe(order, document):
         "exposed_ports": names(config.get("ExposedPorts")), "volumes": names(config.get("Volumes")), "stop_signal": text(config.get("StopSignal")),
         "health_check": texts(check.get("Test")), "health_interval": seconds(check, "Interval"),
         "health_timeout": seconds(check, "Timeout"), "on_build": texts(config.get("OnBuild")),
+        "shell": texts(config.get("Shell")),
     }
 
 
