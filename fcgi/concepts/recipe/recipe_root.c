@@ -30,8 +30,8 @@ static const char enter_script[] =
     "b=$f/busybox; for p in /usr/lib/sandlot/busybox /bin/busybox; do\n"
     "  [ -x $b ] || [ ! -x $p ] || { $p cp $p $b.$$ && $p mv $b.$$ $b; } || exit 1; done\n"
     "[ -x $b ] || { echo 'The template has no static busybox, which stages need.' >&2; exit 1; }\n"
-    "if $b mkdir $f/begun 2>/dev/null; then $b setsid /bin/sh -c '\n"
-    "  f=$1 b=$2; fail() { : >$f/failed; exit 1; }\n"
+    "$b setsid /bin/sh -c '\n"
+    "  f=$1 b=$2; $b mkdir $f/begun 2>/dev/null || exit 0; fail() { : >$f/failed; exit 1; }\n"
     "  mode=$($b stat -c %a $f/root) && $b mkdir -m $($b stat -c %a /) $f/old &&\n"
     "  $b mv " WORK_DIR " $f/work || fail\n"
     "  set --; " OLD_NAMES "  [ $# = 0 ] || $b mv \"$@\" $f/old/ || fail\n"
@@ -41,7 +41,7 @@ static const char enter_script[] =
     "  for m in " IMAGE_DIR "-*/moves; do [ -e $m ] || continue; m=${m%/*}\n"
     "    $b rm $m/moves && $b mv $f/old $m/root || fail; done\n"
     "  $b mv $f/root $f/rest || fail\n"
-    "  exec $b rm -rf $f/old $f/rest' sh $f $b >$f/said 2>&1 </dev/null & fi\n"
+    "  exec $b rm -rf $f/old $f/rest' sh $f $b >>$f/said 2>&1 </dev/null &\n"
     "while [ -d $f/root ] && [ ! -e $f/failed ]; do $b sleep 0.02; done\n"
     "[ ! -e $f/failed ] || { $b cat $f/said >&2; exit 1; }\n";
 
