@@ -98,15 +98,14 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *
  *   all: "line", in the Dockerfile
  *   run: "arguments" instead of the shell and its command, "shell_at" where the base's SHELL
- *        replaces words of them, "variables" of this command alone, "proxies", and "secrets"
- *        (recipe_secret.h); "caches", a list of folders (recipe_mount.h)
+ *        replaces words of them, "variables" of this command alone, "proxies", "secrets"
+ *        (recipe_secret.h), "caches", a list of folders (recipe_mount.h)
  *   copy: "exact": a source that does not exist is an error; "unpack" a source that is an archive
  *   copy, workdir: "open": the paths name variables (recipe_expand.h)
- *   user: "number" of a user without a name, who is added; "group": instead of the user's own ones.
- *         Steps of E2B's clients have the number RECIPE_NEW_USER: any user is added, with a free
- * one
+ *   user: "number" of a user without a name, who is added; "group": instead of the user's own ones
  *
- * The proxies are variables that do not count for the cache.
+ * Steps of E2B's clients have the number RECIPE_NEW_USER: a missing user gets a free number. The
+ * proxies are variables that do not count for the cache.
  *
  * When the root of a base is there, the Dockerfile is planned once more with the base's ONBUILD
  * (recipe_trigger.c).
