@@ -126,8 +126,8 @@ static int end_key(struct db *db, const char *key_id, const char *team_id, unsig
     if (db_query(db, &sandboxes_statement,
                  DB_ARGS(db_text(key_id), db_text(team_id), db_u64(*left + 1)), &rows, err) < 0)
         return -1;
-    while (db_rows_next(rows))
-        db_copy_text(ids[count++], rows, 0);
+    for (; db_rows_next(rows); count++)
+        db_copy_text(ids[count], rows, 0);
     if (count > *left)
         return end_teams(db, key_id, team_id, err);
     for (unsigned i = 0; i < count; i++) {

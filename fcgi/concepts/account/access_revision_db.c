@@ -51,9 +51,9 @@ int access_changes_read(struct db *db, uint64_t from, uint64_t to, struct access
     if (db_query(db, &changes_statement,
                  DB_ARGS(db_u64(from), db_u64(to), db_u64(ACCESS_CHANGES_MAX)), &rows, err) < 0)
         return -1;
-    while (db_rows_next(rows)) {
+    for (; db_rows_next(rows); changes->count++) {
         changes->all |= !*db_get_text(rows, 0);
-        db_copy_text(changes->user_ids[changes->count++], rows, 0);
+        db_copy_text(changes->user_ids[changes->count], rows, 0);
     }
     /* A later change may have replaced one of these. */
     changes->all |= changes->count != to - from;

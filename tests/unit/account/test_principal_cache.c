@@ -275,9 +275,11 @@ TEST_WITH(an_access_that_has_ended_gets_no_token, set_up, tear_down)
     assert_ok(note_token(&principal, &err));
     assert_ok(member_set_role(db, acme.id, "alice", ROLE_VIEWER, &member, &err));
     assert_fails(note_token(&principal, &err), ERR_INSUFFICIENT_SCOPE);
+    error_clear(&err);
     assert_ok(member_set_role(db, acme.id, "alice", ROLE_MEMBER, &member, &err));
     assert_ok(note_token(&principal, &err));
     assert_ok(member_remove(db, acme.id, "alice", &err));
     assert_fails(note_token(&principal, &err), ERR_INSUFFICIENT_SCOPE);
+    error_clear(&err);
     principal_deinit(&principal);
 }
