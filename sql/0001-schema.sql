@@ -667,9 +667,8 @@ CREATE TABLE warm_instances (
 -- sandbox is deleted. reserved: 1 while it holds quota of its team and room on its host; 2 when it is deleted and holds
 -- the room only, until its instance is gone. incarnation counts lifecycle moves: the result of a move counts only if
 -- the number is still the same. version changes with each change of what is shown; no number is used twice.
--- session_epoch: a new number ends all access tokens of the sandbox. Tokens are valid for the sum of this number and that of the
--- team. sessions_due_at_ms: when a dispatcher disconnects
--- their holders; NULL: nothing is due.
+-- session_epoch: a new number ends all access tokens of the sandbox. Tokens are valid for the sum of this number and that of
+-- the team. sessions_due_at_ms: when a dispatcher disconnects their holders; NULL: nothing is due.
 -- network is the wanted policy and network_revision counts its changes; network_applied is the revision that the
 -- firewall is known to have, 0: none. A dispatcher tries again at network_due_at_ms; NULL: nothing is due.
 -- ports: "3000/1,8443/3", where 1 is public and 2 means that the server speaks TLS. request_host: the Host header that

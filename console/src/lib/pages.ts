@@ -68,11 +68,11 @@ export function useList<T extends Row>(
     }
     const take = (index: number, cursor: Cursor, page: PageOf<T>): void => {
       const last = page.rows[page.rows.length - 1]
-      const bottom = page.next !== undefined && last ? last.id : null
       const answered = new Set(page.rows.map(row => row.id))
       for (const id of [...rows.keys()]) {
         const above = cursor.after === null || id < cursor.after
-        const below = bottom === null || id >= bottom
+        // A page can be empty, and have a next page: it says nothing about the rows of that one.
+        const below = page.next === undefined || (last !== undefined && id >= last.id)
         if (above && below && !answered.has(id)) rows.delete(id)
       }
       for (const row of page.rows) rows.set(row.id, row)
@@ -82,7 +82,7 @@ export function useList<T extends Row>(
         loaded = index + 1
       } else {
         // New rows push the others down: the next page begins where this one ends by now.
-        cursors[index + 1] = { token: page.next, after: bottom }
+        cursors[index + 1] = { token: page.next, after: last ? last.id : cursor.after }
       }
     }
     const look = (index: number): Promise<void> => {

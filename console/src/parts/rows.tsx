@@ -59,7 +59,7 @@ export function Rows(props: {
     <>
       <Problem error={of.error} />
       {of.loading && <Loading />}
-      {empty && !of.loading && !of.error && <None of={none} />}
+      {empty && !of.loading && !of.error && !of.more && <None of={none} />}
       {!empty && (
         <Table label={props.label} head={props.head} {...(props.dense ? { dense: true } : {})}>
           {props.children}

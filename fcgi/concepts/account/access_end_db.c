@@ -103,6 +103,13 @@ int access_end_of_user(struct db *db, const char *user_id, struct error **err)
                    DB_ARGS(cut, db_i64(clock_now_ms()), db_text(user_id), cut), NULL, err);
 }
 
+/* Delete all rows of a key, also those of sandboxes whose deletion has begun: an expired key is
+ * ended again as long as it has rows. */
+static int forget_key(struct db *db, const char *key_id, struct error **err)
+{
+    return db_exec(db, &forget_key_statement, DB_ARGS(db_text(key_id)), NULL, err);
+}
+
 static int end_teams(struct db *db, const char *key_id, const char *team_id, struct error **err)
 {
     db_rows_auto *rows = NULL;
@@ -113,7 +120,7 @@ static int end_teams(struct db *db, const char *key_id, const char *team_id, str
             return -1;
     /* Rows of one team stay until the key or the sandbox ends: to find them, the deletion would
      * lock the rows of the team's sandboxes. */
-    return team_id ? 0 : db_exec(db, &forget_key_statement, DB_ARGS(db_text(key_id)), NULL, err);
+    return team_id ? 0 : forget_key(db, key_id, err);
 }
 
 /* The key is locked. */
@@ -133,11 +140,12 @@ static int end_key(struct db *db, const char *key_id, const char *team_id, unsig
     for (unsigned i = 0; i < count; i++) {
         struct db_value id = db_text(ids[i]);
         if (db_exec(db, &epoch_statement, DB_ARGS(cut_time(), id), NULL, err) < 0 ||
-            db_exec(db, &forget_statement, DB_ARGS(db_text(key_id), id), NULL, err) < 0)
+            (team_id &&
+             db_exec(db, &forget_statement, DB_ARGS(db_text(key_id), id), NULL, err) < 0))
             return -1;
     }
     *left -= count;
-    return 0;
+    return team_id ? 0 : forget_key(db, key_id, err);
 }
 
 int access_end_of_key(struct db *db, const char *key_id, const char *team_id, unsigned *left,

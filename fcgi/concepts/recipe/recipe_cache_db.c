@@ -33,13 +33,13 @@ DB_STATEMENT(same_statement) = {
     " WHERE r.team_id = ? AND r.result_key = ? AND v.state = 'ready'"
     " AND (v.start <> 'command' OR v.virtual_machine = 1) ORDER BY v.id DESC LIMIT 1",
     true};
-/* Beyond the bounds; of a removed team; with a base that is gone; without its checkpoint. */
 DB_STATEMENT(active_statement) = {
     "recipe_cache.active",
     "SELECT DISTINCT team_id FROM recipe_cache WHERE used_at_ms >= ? LIMIT ?", true};
 DB_STATEMENT(next_statement) = {
     "recipe_cache.next",
     "SELECT DISTINCT team_id FROM recipe_cache WHERE team_id > ? ORDER BY team_id LIMIT ?", true};
+/* Beyond the bounds; of a removed team; with a base that is gone; without its checkpoint. */
 DB_STATEMENT(purge_statement) = {
     "recipe_cache.purge",
     "SELECT r.checkpoint_id FROM (SELECT e.checkpoint_id, e.used_at_ms, c.state, t.removed_at_ms,"

@@ -469,8 +469,9 @@ static char *defaults_text(const struct recipe_place *place, const struct recipe
         json_object_set_new(told, "start_command", json_string(command));
         json_object_del(told, "start_health");
         json_object_del(told, "start_stop_signal");
-    } else if (json_is_true(json_object_get(place->recipe, RECIPE_KEEPS_START)) &&
-               json_object_get(told, "start_command") && !json_object_get(told, "start_place"))
+    } else if (!json_is_true(json_object_get(place->recipe, RECIPE_KEEPS_START)))
+        json_object_del(told, "start_place");
+    else if (json_object_get(told, "start_command") && !json_object_get(told, "start_place"))
         json_object_set_new(told, "start_place",
                             json_pack("{s:s, s:s, s:O?}", "user",
                                       recipe_text(place->defaults, "user"), "cwd",

@@ -71,13 +71,19 @@ static int add_body(struct db *db, void *context, struct error **err)
     return there && at + size < addition->limit ? write_part(db, addition, at, size, err) : 0;
 }
 
+static int add(struct db *db, struct addition *addition, struct error **err)
+{
+    return db_in_transaction(db) ? add_body(db, addition, err)
+                                 : db_transaction(db, add_body, addition, err);
+}
+
 int template_row_log(struct db *db, const char *id, const char *line, struct error **err)
 {
     char time[CLOCK_ISO8601_SIZE];
     autofree char *said = str_mend(line, LINE_SHOWN);
     autofree char *text = xasprintf("%s %s\n", clock_format_iso8601(clock_now_ms(), time), said);
     struct addition addition = {id, text, NULL, LOG_MAX};
-    return db_transaction(db, add_body, &addition, err);
+    return add(db, &addition, err);
 }
 
 int template_row_log_output(struct db *db, const char *id, const char *text, struct error **err)
@@ -97,7 +103,7 @@ int template_row_log_output(struct db *db, const char *id, const char *text, str
     autofree char *full =
         xasprintf("%s the log is full; further output of steps is not kept\n", time);
     struct addition addition = {id, buffer_string(&lines), full, OUTPUT_LIMIT};
-    return db_transaction(db, add_body, &addition, err);
+    return add(db, &addition, err);
 }
 
 int template_version_log(struct db *db, const char *id, char **log, struct error **err)

@@ -35,8 +35,8 @@ void template_row_keep(struct db *db, const char *id, const char *lease_owner, u
 int template_row_defer(struct db *db, const char *id, const char *lease_owner, uint64_t delay_ms,
                        struct error **err);
 
-/* Add a line to the build log, outside a transaction. When the log is full, new lines are left out.
- */
+/* Add a line to the build log, inside a transaction or not. When the log is full, new lines are
+ * left out. */
 int template_row_log(struct db *db, const char *id, const char *line, struct error **err);
 
 /* Do the same with the output lines of a step, each behind a bar; text is UTF-8. Beyond a bound

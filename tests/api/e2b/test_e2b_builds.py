@@ -146,6 +146,15 @@ def test_the_start_command_of_the_base_keeps_its_place(call, account):
     made = Sandbox.create(account.api, template=template)
     said = made.data.check("until test -s /tmp/where; do sleep 0.1; done; cat /tmp/where; echo $PWD $WORD")
     assert said == "/srv/base base\n/srv/own own\n"
+    # In a version of /v1 it has the place of this version.
+    slug = name()
+    assert account.api.post("/v1/templates", {"slug": slug, "template": template, "steps": [
+        {"type": "workdir", "path": "/srv/last"}, {"type": "run", "command": "rm -f /tmp/where"}]}).status == 201
+    version = f"/v1/templates/{slug}/versions/1"
+    wait_until(lambda: account.api.get(version).json()["state"] != "building", 120, "the build")
+    assert account.api.get(version).json()["state"] == "ready"
+    last = Sandbox.create(account.api, template=slug)
+    assert last.data.check("until test -s /tmp/where; do sleep 0.1; done; cat /tmp/where") == "/srv/last own\n"
 
 
 def test_a_build_waits_for_its_steps(call, account):

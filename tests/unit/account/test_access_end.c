@@ -4,6 +4,7 @@
 
 #include "account/access_end.h"
 #include "account/account.h"
+#include "account/token_key.h"
 #include "gate/gate_db.h"
 #include "unit/schema.h"
 
@@ -172,6 +173,22 @@ TEST_WITH(few_sandboxes_of_a_key_end_alone, NULL, remove_all)
     assert_ok(db_transaction(db, end_key, NULL, &err));
     assert_int_equal(epoch_of("sbx_o000"), 1);
     assert_int_equal(keys_left(), 0);
+}
+
+/* Otherwise the dispatcher would end the tokens of an expired key again and again. */
+TEST_WITH(a_deletion_that_has_begun_keeps_no_row_of_a_key, NULL, remove_all)
+{
+    struct error *err = NULL;
+    bool worked;
+    put_sandboxes(&acme, "sbx_m", 2);
+    server_say(raw, "UPDATE sandboxes SET visible = 0 WHERE id = 'sbx_m001'");
+    server_say(raw, "UPDATE sandbox_token_keys SET ends_at_ms = 1");
+    assert_ok(token_key_expire_next(db, &worked, &err));
+    assert_true(worked);
+    assert_int_equal(keys_left(), 0);
+    assert_int_equal(epoch_of("sbx_m000"), 1);
+    assert_ok(token_key_expire_next(db, &worked, &err));
+    assert_false(worked);
 }
 
 TEST_WITH(many_sandboxes_of_a_key_end_with_their_teams, NULL, remove_all)

@@ -2,6 +2,7 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
+#include "template/template_row.h"
 #include "template/template_tag.h"
 #include "template/template_use.h"
 #include "unit/fleet.h"
@@ -156,6 +157,24 @@ TEST(wanted_tags_come_with_the_ready_version)
     assert_resolves(acme.id, "wanted:stable", second.id);
     assert_resolves(acme.id, "wanted:new", second.id);
     assert_unknown(acme.id, "wanted:beyond");
+}
+
+static int log_line(struct db *database, void *context, struct error **err)
+{
+    return template_row_log(database, context, "a tag is left out", err);
+}
+
+/* The transaction in which a version becomes ready says which tags are left out. */
+TEST(a_transaction_can_add_to_the_log)
+{
+    struct error *err = NULL;
+    autofree char *log = NULL;
+    struct template_version version = add(acme.id, "logged", true);
+    assert_ok(db_transaction(db, log_line, version.id, &err));
+    assert_ok(template_row_log(db, version.id, "alone", &err));
+    assert_ok(template_version_log(db, version.id, &log, &err));
+    const char *first = strstr(log, " a tag is left out\n"), *second = strstr(log, " alone\n");
+    assert_true(first && second && first < second);
 }
 
 TEST(tags_point_to_versions)
