@@ -98,7 +98,7 @@ join_take()
     POOL=$(join_said .options.pool)
     JOIN_ADDRESS=${JOIN_ADDRESS:-$JOIN_LOCAL}
     [[ $JOIN_ADDRESS =~ ^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+$ ]] ||
-        die "this machine connects to the front from $JOIN_ADDRESS: give the IPv4 address at which the fronts can connect to it" \
+        die "this machine connects to the front node from $JOIN_ADDRESS: give the IPv4 address at which the front nodes can connect to it" \
             "with --address"
 }
 
@@ -181,7 +181,7 @@ join_steps()
     step "settings" join_config
     step "packet filter and Incus" join_incus
     step "storage pool" join_pool
-    step "project, and the fronts' way to Incus" join_fronts
+    step "project, and the front nodes' way to Incus" join_fronts
     step "firewall" join_firewall
     step "relay" join_relay
     step "row of the host" join_offer

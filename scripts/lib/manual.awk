@@ -3,6 +3,7 @@
 #
 # The first lines, until an empty one, are the synopsis; the first sentence after it says what the
 # command does. "  --option WORD   text" begins an option. Other lines that are indented are examples.
+# Without a description, which means that the command has failed, the exit status is 1.
 BEGIN {
     printf ".TH %s 8 \"\" sandlot\n.SH NAME\n", toupper(name)
     part = "synopsis"
@@ -50,4 +51,7 @@ match($0, /^ +\\-\\-[^ ]+( [^ ]+)?  +/) {
     if (!example)
         sub(/^ +/, "")
     print
+}
+END {
+    exit part != "text"
 }

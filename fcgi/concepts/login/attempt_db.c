@@ -71,8 +71,8 @@ static int refuse(int64_t wait_ms, struct error **err)
 }
 
 /* Return the time at which all earlier attempts are forgotten. A time that no attempts can lead to
- * was written before the clock was set back: then one attempt is left. The clocks of two fronts
- * differ by less. */
+ * was written before the clock was set back: then one attempt is left. The clocks of two front
+ * nodes differ by less. */
 static int64_t due_after(const struct rate *rate, int64_t due_ms, int64_t now_ms)
 {
     int64_t all_ms = rate->interval_ms * rate->burst;

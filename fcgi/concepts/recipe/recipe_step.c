@@ -460,6 +460,7 @@ static char *defaults_text(const struct recipe_place *place, const struct recipe
     json_auto_t *told = json_deep_copy(place->defaults);
     const char *command = start_command_of(place);
     const char *ready = recipe_text(place->recipe, "ready_command");
+    const char *workdir = recipe_text(place->defaults, "workdir");
     json_object_set_new(told, "user", json_string(as->user));
     if (*as->cwd)
         json_object_set_new(told, "workdir", json_string(as->cwd));
@@ -472,11 +473,10 @@ static char *defaults_text(const struct recipe_place *place, const struct recipe
     } else if (!json_is_true(json_object_get(place->recipe, RECIPE_KEEPS_START)))
         json_object_del(told, "start_place");
     else if (json_object_get(told, "start_command") && !json_object_get(told, "start_place"))
-        json_object_set_new(told, "start_place",
-                            json_pack("{s:s, s:s, s:O?}", "user",
-                                      recipe_text(place->defaults, "user"), "cwd",
-                                      recipe_text(place->defaults, "workdir"), "envs",
-                                      json_object_get(place->defaults, "envs")));
+        json_object_set_new(
+            told, "start_place",
+            json_pack("{s:s, s:s, s:O?}", "user", recipe_text(place->defaults, "user"), "cwd",
+                      *workdir ? workdir : "~", "envs", json_object_get(place->defaults, "envs")));
     if (json_is_true(json_object_get(place->recipe, "start_image_command")))
         recipe_setting_add_start(place, told);
     if (*command || *ready)

@@ -206,8 +206,8 @@ static int ask_host(struct db *db, struct verdict *verdict, bool *is_down, struc
     return 0;
 }
 
-/* End the runtime. If the end was noticed late, as after a reboot of the host, nobody knows when it
- * was: the runtime ends at the last sample, as on a host that is lost. */
+/* End the runtime. If the end was noticed late, as after a reboot of the host, its time is unknown:
+ * the runtime ends at the last sample, as on a host that is lost. */
 static int end_runtime(struct db *db, const struct verdict *verdict, const struct sandbox *sandbox,
                        struct error **err)
 {

@@ -80,7 +80,7 @@ def test_who_is_right_is_not_counted(stack, person):
 
 @pytest.mark.parametrize("subject", ["address", "both"])
 def test_a_clock_that_was_set_back_locks_nobody_out(stack, person, subject):
-    """As if the attempts before had been tomorrow: one is left, and then it goes on as with all used up."""
+    """The stored time is a month ahead: one attempt is left, and the next one waits as if all were used up."""
     address = some_address()
     day_s = 86400
     fill(stack, f"both {person.name} {address}" if subject == "both" else f"address {address}", 5 - day_s)

@@ -138,14 +138,15 @@ def built(call, **body):
     return build["templateID"]
 
 
-def test_the_start_command_of_the_base_keeps_its_place(call, account):
+@pytest.mark.parametrize("steps, folder", [([{"type": "WORKDIR", "args": ["/srv/base"]}], "/srv/base"), ([], "/home/user")])
+def test_the_start_command_of_the_base_keeps_its_place(call, account, steps, folder):
     base = built(call, fromTemplate="base", startCmd="echo $PWD $WORD >/tmp/where; exec sleep 1000", readyCmd="test -s /tmp/where",
-                 steps=[{"type": "WORKDIR", "args": ["/srv/base"]}, {"type": "ENV", "args": ["WORD", "base"]}])
+                 steps=[*steps, {"type": "ENV", "args": ["WORD", "base"]}])
     template = built(call, fromTemplate=base, steps=[
         {"type": "WORKDIR", "args": ["/srv/own"]}, {"type": "ENV", "args": ["WORD", "own"]}, {"type": "RUN", "args": ["rm -f /tmp/where"]}])
     made = Sandbox.create(account.api, template=template)
     said = made.data.check("until test -s /tmp/where; do sleep 0.1; done; cat /tmp/where; echo $PWD $WORD")
-    assert said == "/srv/base base\n/srv/own own\n"
+    assert said == f"{folder} base\n/srv/own own\n"
     # In a version of /v1 it has the place of this version.
     slug = name()
     assert account.api.post("/v1/templates", {"slug": slug, "template": template, "steps": [

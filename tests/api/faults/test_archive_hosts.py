@@ -97,7 +97,7 @@ def test_a_warning_is_taken_back_for_what_is_archived(hosts, archive, api, stack
     """The plan keeps it again: that its host is lost is no cause, as nothing of it is."""
     sandbox = hosts.make(api, "other")
     sandbox.pause()
-    until_archived(stack, sandbox)
+    until_archived(stack, sandbox.id)
     with hosts.cut():
         hosts.becomes("down")
         stack.ctl("host", "lost", "other", "--yes", "--powered-off")
@@ -112,7 +112,7 @@ def test_a_warning_is_taken_back_for_what_is_archived(hosts, archive, api, stack
 def test_what_is_archived_stays_stored_when_its_host_is_lost_in_a_resume(hosts, archive, api, stack):
     sandbox = hosts.make(api, "other")
     sandbox.pause()
-    until_archived(stack, sandbox)
+    until_archived(stack, sandbox.id)
     with hosts.cut():
         hosts.becomes("down")
         stack.query("INSERT INTO operations (id, sandbox_id, kind, state, incarnation, lease_owner, lease_until_ms, attempts,"

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.hosts
 PROGRAM = "sandlot-dispatcher"
 # As scripts/lib/join.sh has them.
 STEPS = ["secret of this machine", "front", "certificates", "settings", "packet filter and Incus", "storage pool",
-         "project, and the fronts' way to Incus", "firewall", "relay", "row of the host", "trial"]
+         "project, and the front nodes' way to Incus", "firewall", "relay", "row of the host", "trial"]
 
 
 @pytest.fixture(scope="module")

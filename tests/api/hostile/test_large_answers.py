@@ -28,17 +28,15 @@ def peak_mib(pids):
 
 
 @pytest.fixture(scope="module")
-def false_agents(stack):
+def false_agents(make_module_account):
     """A sandbox for each answer; nearly all of the time of replacing an agent is a wait."""
-    account = Account(stack)
+    account = make_module_account()
 
     def make(answer):
         return replace_agent(Sandbox.create(account.api, timeout=1800, lifecycle={"on_timeout": "pause"}), answer)
 
     with concurrent.futures.ThreadPoolExecutor(len(COSTLY)) as several:
-        made = dict(zip(COSTLY, several.map(make, COSTLY)))
-    yield made
-    account.clean_up()
+        return dict(zip(COSTLY, several.map(make, COSTLY)))
 
 
 @pytest.mark.parametrize("answer", COSTLY)
