@@ -105,13 +105,18 @@ final class DocumentTest extends TestCase
 
     public function testListsAndMapsHaveTheTypesOfTheirValues(): void
     {
-        $fields = new Fields(['list' => ['a', 'b'], 'map' => ['7' => 'x'], 'mixed' => ['a', 7], 'rows' => [[], 'x']], 'it');
+        $values = ['list' => ['a', 'b'], 'map' => ['7' => 'x'], 'mixed' => ['a', 7], 'rows' => [[], 'x']];
+        $fields = new Fields($values, 'it');
         $this->assertSame(['a', 'b'], $fields->strings('list'));
         $this->assertSame(['7' => 'x'], $fields->map('map'));
         $this->assertNull($fields->mapOrNull('none'));
         $this->assertNull($fields->stringsOrNull('none'));
         $wrong = [
-            'it.mixed' => [fn () => $fields->strings('mixed'), fn () => $fields->ints('mixed'), fn () => $fields->map('mixed')],
+            'it.mixed' => [
+                fn () => $fields->strings('mixed'),
+                fn () => $fields->ints('mixed'),
+                fn () => $fields->map('mixed'),
+            ],
             'it.map' => [fn () => $fields->strings('map')],
             'it.list' => [fn () => $fields->ints('list')],
             'it.rows.1' => [fn () => $fields->objects('rows', static fn (Fields $row): Fields => $row)],
