@@ -87,7 +87,8 @@ static int attach(struct cli_call *call, const struct session *session, const js
         return cli_misuse(err, "'%s' is not a process", word);
     if (!pid || !has_pid(rows, pid))
         return error_set(err, ERR_NOT_FOUND,
-                         "there is no such terminal; `sandlot attach --list SANDBOX` lists them");
+                         "there is no such terminal, or it has ended; `sandlot attach --list "
+                         "SANDBOX` lists them");
     const struct remote_program program = {.attach_pid = (int)pid, .terminal = true};
     return remote_run(call->cli, session, &program, &call->cli->exit_code, err);
 }

@@ -154,7 +154,7 @@ def test_secrets_and_rules(cli, tmp_path):
     cli.say("create", "--name", "ruled", "--no-internet", "--rules", tmp_path / "rules.json")
     assert cli.json("network", "show", "ruled")["rules"] == rules
     (tmp_path / "rules.json").write_text("{}")
-    assert b"no JSON array" in cli("network", "set", "ruled", "--rules", tmp_path / "rules.json").stderr
+    assert b"is not a JSON array" in cli("network", "set", "ruled", "--rules", tmp_path / "rules.json").stderr
     proxy = {"type": "http", "host": "api.example.com", "port": 3128, "username": "me", "password": "${secrets.llm}"}
     (tmp_path / "proxy.json").write_text(json.dumps(proxy))
     cli.say("network", "set", "ruled", "--internet", "--egress-proxy", tmp_path / "proxy.json")

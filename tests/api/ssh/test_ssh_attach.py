@@ -95,7 +95,7 @@ def test_a_terminal_is_taken_over_from_a_connection_that_is_not_known_to_be_gone
 
 
 def test_there_is_nothing_to_enter_again(ssh, work):
-    for who, says in (("left+attach", "terminal has ended"), ("left+attach=1", "terminal has ended"),
+    for who, says in (("left+attach", "no such terminal"), ("left+attach=1", "no such terminal"),
                       ("left+attach=x", "not a process"), ("no-such-one+attach", "no-such-one"),
                       ("new+attach", "with attach, give only"), ("left+attach+keep", "with attach, give only")):
         done = ssh(who)
