@@ -196,7 +196,7 @@ def shared_sandbox(module_account):
 
 @pytest.fixture(scope="module")
 def data(shared_sandbox):
-    """The data plane of that sandbox."""
+    """The data plane of shared_sandbox."""
     return shared_sandbox.data
 
 

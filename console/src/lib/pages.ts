@@ -71,7 +71,7 @@ export function useList<T extends Row>(
       const answered = new Set(page.rows.map(row => row.id))
       for (const id of [...rows.keys()]) {
         const above = cursor.after === null || id < cursor.after
-        // A page can be empty, and have a next page: it says nothing about the rows of that one.
+        // An empty page can have a next page, whose rows must stay.
         const below = page.next === undefined || (last !== undefined && id >= last.id)
         if (above && below && !answered.has(id)) rows.delete(id)
       }

@@ -15,9 +15,9 @@ static const char share_is_used[] =
     "Calls of this team or user already use their share of the service's workers; try again when "
     "some of these calls have ended.";
 
-/* Find the team of the object in the path. A missing object counts for the personal team, and so
- * does one of a team that the key does not reach: a stranger must not use the share of that team.
- */
+/* Find the team of the object in the path. A missing object counts for the personal team. An
+ * object of another team counts for the personal team too, if the key has no access to that team:
+ * a stranger must not use its share. */
 static int team_of_path(struct api *api, const struct http_request *request, char team[ID_SIZE],
                         struct error **err)
 {

@@ -170,9 +170,9 @@ def test_one_word_removes(stack, verb):
 
 
 def test_status_tells_what_the_warm_pool_had(make_account, stack):
-    """Of a size that nobody else asks for the first starts cold, and the reason stands beside it."""
+    """The first sandbox of an unusual size starts cold, and the status shows the reason."""
     account = make_account("pro")
-    for _ in range(4):  # the sizes that are asked for most are told
+    for _ in range(4):  # the status lists the most frequent sizes
         sandbox = Sandbox.create(account.api, memory_mb=1408)
         account.api.destroy(sandbox.id)
     row = next(row for row in stack.ctl("status")["warm_pool"] if row["memory_mb"] == 1408)

@@ -391,7 +391,7 @@ SLOW = ("n=${0##*/}; [ $n = busybox ] || exec /busybox $n \"$@\"; "
 
 @pytest.mark.long
 def test_stages_of_a_template_behind_an_image(account, stack, registry):
-    """The first one gets the template's root, the second one a copy of it. The exchange of roots takes longer than a lease."""
+    """The first stage gets the template's root, the second stage a copy. The exchange of roots takes longer than a lease."""
     api, name = account.api, slug()
     registry.push("front", Image([layer(*shell(), folder("etc"), entry("etc/which", b"front\n"))]))
     create(api, name, dockerfile=f"""FROM {PLAIN}/front AS front

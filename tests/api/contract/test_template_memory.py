@@ -115,7 +115,7 @@ def test_teams_with_smaller_disks_continue_the_memory_too(make_account, stack):
 
 @pytest.fixture
 def large_warm_pool(stack):
-    """An instance that starts from memory counts with all of it, which is more than the pool of the tests has."""
+    """The warm pool counts the whole memory of an instance from memory: more than the tests' usual pool has."""
     with process_settings(stack, "sandlot-dispatcher", warm_memory_percent=15):
         yield
 

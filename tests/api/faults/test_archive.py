@@ -264,7 +264,7 @@ def test_what_cannot_be_archived_is_left_alone(archive, account, stack):
 
 def until_evicted(stack, *sandboxes):
     for sandbox in sandboxes:
-        wait_until(lambda one=sandbox: (row := row_of(stack, one.id)) and row["evicted_at_ms"], 120, "nothing of it on its host")
+        wait_until(lambda one=sandbox: (row := row_of(stack, one.id)) and row["evicted_at_ms"], 120, "the host to delete its copy")
         assert not stack.incus.exists(sandbox.instance)
 
 

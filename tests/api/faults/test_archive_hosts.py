@@ -94,7 +94,7 @@ def test_no_host_has_room(hosts, archive, api, stack):
 
 
 def test_a_warning_is_taken_back_for_what_is_archived(hosts, archive, api, stack):
-    """The plan keeps it again: that its host is lost is no cause, as nothing of it is."""
+    """The plan keeps the sandbox again. The loss of the host is no reason to delete it: the archive has all data."""
     sandbox = hosts.make(api, "other")
     sandbox.pause()
     until_archived(stack, sandbox.id)
@@ -134,7 +134,7 @@ def test_what_is_in_the_archive_alone_moves_without_a_copy(hosts, stack, api):
         keep(sandbox)
         sandbox.pause()
         wait_until(lambda: stack.query("SELECT id FROM archives WHERE current_of = %s AND evicted_at_ms > 0", sandbox.id), 120,
-                   "nothing of it on its host")
+                   "the host to delete its copy")
         stack.ctl("sandbox", "move", sandbox.id, "local")
         assert hosts.of(sandbox) == "local" and hosts.having(sandbox.instance) == []
         assert sandbox.resume()["resumed_from"] == "memory"

@@ -150,7 +150,7 @@ def test_a_copy_for_the_archive_is_whole(hosts, paused, stack):  # noqa: F811
     assert hosts.move(paused, "local")["host"] == "local"
     with archive_settings(stack, archive_after_s=1, archive_evict_percent=1, **folder.settings):
         wait_until(lambda: stack.query("SELECT id FROM archives WHERE current_of = %s AND evicted_at_ms > 0", paused.id), 120,
-                   "nothing of it on its host")
+                   "the host to delete its copy")
         with another_template(hosts, "local", paused):
             goes_on(paused)
     folder.close()

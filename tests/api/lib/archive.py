@@ -199,4 +199,4 @@ def until_archived(stack, object_id):
 
 def until_nothing_is_left(stack, object_id):
     wait_until(lambda: not stack.query("SELECT id FROM archives WHERE object_id = %s", object_id), 60,
-               "no row of a copy of it")
+               "the rows of its copies to be deleted")

@@ -68,7 +68,7 @@ class Bystander:
         self.account.clean_up(kept=self.sandbox.id)
 
     def goes_on(self, pause=True):
-        """All of it, or the test fails."""
+        """Do each call once; the test fails if one does."""
         for call in [self.show, self.preview, self.exec, self.files, self.create] + ([self.pause] if pause else []):
             call()
 

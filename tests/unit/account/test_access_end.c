@@ -38,7 +38,7 @@ static long ask(char *text)
     return number;
 }
 
-/* Put sandboxes PREFIX000 and so on; the key got tokens of them. */
+/* Insert sandboxes PREFIX000, PREFIX001 and so on, and a token of the key for each. */
 static void put_sandboxes(const struct team *team, const char *prefix, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {

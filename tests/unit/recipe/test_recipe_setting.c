@@ -117,7 +117,7 @@ TEST(variables_that_grow_end_at_the_bound)
     recipe_setting_deinit(&setting);
 }
 
-/* What a Dockerfile makes of the words of its shell form, with the base's image. */
+/* Check the commands of a Dockerfile in shell form, with the configuration of the base's image. */
 static void assert_commands(const char *config, const char *image, const char *expected)
 {
     json_auto_t *recipe =

@@ -104,7 +104,7 @@ static int take_quota_body(struct db *with, void *context, struct error **err)
     return reservation_take_quota(with, &sandbox, err);
 }
 
-/* A create that was allowed before the removal of its team must not leave a sandbox to nobody. */
+/* After the removal of a team, a create that was allowed before must not insert a sandbox. */
 TEST(a_removed_team_is_missing)
 {
     error_auto err = NULL;
