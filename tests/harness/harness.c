@@ -265,6 +265,7 @@ struct harness_answer harness_api(struct harness *harness, const char *method, c
     if (body) {
         add(&call, xstrdup("CONTENT_TYPE=application/json"));
         add(&call, xasprintf("CONTENT_LENGTH=%zu", strlen(body)));
+        add(&call, xasprintf("HTTP_CONTENT_LENGTH=%zu", strlen(body)));
     }
     for (; headers && *headers; headers++)
         add_header(&call, *headers);

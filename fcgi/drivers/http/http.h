@@ -2,7 +2,7 @@
 /*
  * FastCGI requests and responses. nginx has parsed HTTP; a request has the parameters of
  * conf/nginx/sandlot-fastcgi.inc and a body. The server (http/server.h) reads the body to its end
- * record (CONTENT_LENGTH is empty for chunked uploads) as far as its limit.
+ * record (a chunked upload has no length) as far as its limit.
  */
 #pragma once
 
@@ -104,7 +104,8 @@ const char *http_query_bytes(const struct http_request *request, const char *nam
 /* Set the error of a body that came too slowly. Returns -1. */
 int http_body_too_slow(struct error **err);
 
-/* Return the value of Content-Length, or -1. */
+/* Return the value of the client's Content-Length, or -1. CONTENT_LENGTH is not read: nginx also
+ * counts a chunked body for it, but only if the whole body came together with the head. */
 int64_t http_content_length(const struct http_request *request);
 
 /* Return whether the media type of the body is this one, parameters aside. */

@@ -235,7 +235,7 @@ const char *http_query_bytes(const struct http_request *request, const char *nam
 int64_t http_content_length(const struct http_request *request)
 {
     uint64_t length;
-    const char *text = http_parameter(request, "CONTENT_LENGTH");
+    const char *text = http_parameter(request, "HTTP_CONTENT_LENGTH");
     return text && str_parse_u64(text, 0, INT64_MAX, &length) == 0 ? (int64_t)length : -1;
 }
 

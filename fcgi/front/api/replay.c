@@ -59,8 +59,7 @@ static bool reaches_teams_of(const struct principal *principal, const json_t *bo
     return true;
 }
 
-/* Compare a streamed body with the one of the kept answer. Its bytes come after the claim, which
- * compares only its length. */
+/* Compare a streamed body with the one of the kept answer. Its bytes come after the claim. */
 static int check_streamed(struct streamed_body *streamed, const json_t *kept, struct error **err)
 {
     char hash[STREAMED_BODY_HASH_SIZE];
@@ -206,8 +205,8 @@ static void write_default_team(const struct api *api, const struct http_request 
 }
 
 /* Write the parts of a request that its Idempotency-Key is bound to, in addition to the path: the
- * query, the default team, and the body. A JSON body counts by value, not by spelling. Of a
- * streamed body only the length is known here; check_streamed() compares its bytes. */
+ * query, the default team, and the body. A JSON body counts by value, not by spelling. A streamed
+ * body is not known here; check_streamed() compares its bytes. */
 static void write_bound(const struct api *api, const struct http_request *request,
                         struct buffer *bound)
 {
@@ -215,8 +214,6 @@ static void write_bound(const struct api *api, const struct http_request *reques
     write_default_team(api, request, bound);
     if (query)
         buffer_printf(bound, "?%s\n", query);
-    if (request->read_body)
-        buffer_printf(bound, "%lld\n", (long long)http_content_length(request));
     autowipe char *value =
         request->json ? json_dumps(request->json, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     if (value)

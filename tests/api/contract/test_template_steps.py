@@ -163,6 +163,9 @@ def test_archives(account, other_account, stack):
         "Authorization": f"Bearer {account.api.key}", "Content-Type": "application/octet-stream",
         "Content-Length": str(129 << 20)})
     assert too_large.status in (400, 413), too_large
+    # The pieces of a chunked body can come together with the head: the answer is the same.
+    chunked = account.api.request("PUT", path, iter([archive(a=b"b")]), {"Content-Type": "application/octet-stream"})
+    assert_error(chunked, 422, "invalid_request", "Content-Length")
 
 
 def test_an_archive_that_is_none(account, stack):

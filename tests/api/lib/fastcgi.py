@@ -52,7 +52,7 @@ def request(path, method, uri, body=None, headers=None, timeout_s=180):
     """One that the workers behind a socket answer; body: what JSON is made of."""
     sent = b"" if body is None else json.dumps(body).encode()
     parameters = {"REQUEST_METHOD": method, "REQUEST_URI": uri, "QUERY_STRING": uri.partition("?")[2],
-                  "CONTENT_TYPE": "application/json" if sent else "", "CONTENT_LENGTH": str(len(sent)),
+                  "CONTENT_TYPE": "application/json" if sent else "", "CONTENT_LENGTH": str(len(sent)), "HTTP_CONTENT_LENGTH": str(len(sent)),
                   "REMOTE_ADDR": "127.0.0.1", "SANDLOT_REQUEST_ID": secrets.token_hex(16)}
     parameters |= {"HTTP_" + name.upper().replace("-", "_"): value for name, value in (headers or {}).items()}
     packed = b"".join(parameter(name.encode(), value.encode()) for name, value in parameters.items())
