@@ -236,15 +236,15 @@ function AllSandboxes() {
             <th scope="row">
               <Named name={sandbox.name} id={sandbox.id} />
             </th>
-            <td>{sandbox.team}</td>
+            <td class="long">{sandbox.team}</td>
             <td>
               <State value={sandbox.state} />
             </td>
-            <td>{sandbox.template}</td>
+            <td class="long">{sandbox.template}</td>
             <td class="number nowrap">
               {sandbox.cpu} vCPU, {sandbox.memory_mb} MiB
             </td>
-            <td>{sandbox.host}</td>
+            <td class="long">{sandbox.host}</td>
             <TimeCell at={sandbox.created_at} />
             <TimeCell at={sandbox.deadline} />
           </tr>
