@@ -326,9 +326,8 @@ def test_several_levels(volume):
 @pytest.mark.long
 def test_a_tree_too_large_for_an_answer(make_sandbox, api, volume):
     sandbox = make_sandbox(volume_mounts=volume.mounts())
-    sandbox.data.check("mkdir /data/many /data/long; cd /data/many; seq 4990 | xargs touch; "
-                       "cd /data/long; for i in $(seq 60); do d=$(printf %0250d $i); mkdir $d; (cd $d; for j in $(seq 80); "
-                       "do : >$(printf %0250d $j); done); done")
+    sandbox.data.check("mkdir -p /data/many /data/long; cd /data/many; seq 4990 | xargs touch; "
+                       "cd /data/long; for i in $(seq -f %0250.0f 60); do mkdir $i; (cd $i; seq -f %0250.0f 80 | xargs touch); done")
     assert len(volume.list("/many", depth="2").json()["entries"]) == 4990
     assert_error(volume.list("/", depth="2"), 422, "invalid_request", "path")
     assert_error(volume.list("/long", depth="2"), 422, "invalid_request", "path")
