@@ -16,11 +16,12 @@ from stack import Stack, StackMissing
 from tenant import Account, Sandbox
 
 
-# Of tests that go beside others: the folder whose files share the one fake internet, and the files of template builds, of
-# which a dispatcher makes few at a time. One process has each group. They begin first, with other files that take minutes.
+# Of tests that go beside others: the folder whose files share the one fake internet, the files that share a registry of
+# images, and the files of template builds, of which a dispatcher makes few at a time. One process has each group. They begin
+# first, with other files that take minutes.
 # Of the rest, the files with the most tests come first, so that the processes end at about the same time.
 ONE_INTERNET = "network/"
-BUILDS, IMAGES = "contract/test_template_", "contract/test_template_images.py"
+BUILDS, IMAGES = "contract/test_template_", ("contract/test_template_images.py", "contract/test_template_mounts.py")
 FIRST = (ONE_INTERNET, BUILDS, "e2b/test_e2b_builds.py", "console_ui/", "hostile/test_idleness.py", "hostile/test_page_server.py",
          "lifecycle/test_idle.py", "lifecycle/test_lazy_pages.py", "lifecycle/test_rollback.py", "lifecycle/test_silent_agents.py",
          "lifecycle/test_timers.py")
@@ -57,7 +58,9 @@ def pytest_xdist_make_scheduler(config, log):
             file = nodeid.split("::", 1)[0]
             if file.startswith(ONE_INTERNET):
                 return ONE_INTERNET
-            return BUILDS if file.startswith(BUILDS) and file != IMAGES else file
+            if file in IMAGES:
+                return IMAGES[0]
+            return BUILDS if file.startswith(BUILDS) else file
 
     return ByFile(config, log)
 
