@@ -214,8 +214,8 @@ def test_names_that_begin_alike(make_account):
 
 
 @pytest.mark.parametrize("query", ["sandboxes?name=", "sandboxes?name_prefix=", "sandboxes?template=", "checkpoints?name="])
-def test_filters_of_other_letters_find_nothing(api, query):
-    answer = api.get(f"/v1/{query}%C3%A4")
+def test_filters_of_other_letters_find_nothing(module_account, query):
+    answer = module_account.api.get(f"/v1/{query}%C3%A4")
     assert answer.status == 200 and answer.json()[query.split("?", maxsplit=1)[0]] == [], answer
 
 

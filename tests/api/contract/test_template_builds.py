@@ -189,8 +189,8 @@ BAD = [
 
 
 @pytest.mark.parametrize("body, field", BAD, ids=range(len(BAD)))
-def test_bodies(api, body, field):
-    assert_error(api.post("/v1/templates", body), 422, "invalid_request", field)
+def test_bodies(module_account, body, field):
+    assert_error(module_account.api.post("/v1/templates", body), 422, "invalid_request", field)
 
 
 def test_a_baseline_is_one_of_the_plan(sandbox):

@@ -41,7 +41,8 @@ READY = ('[ -n "$(ss -Htuln sport = :8000)" ]',
          "pgrep httpd > /dev/null")
 
 
-@pytest.mark.parametrize("ready", READY)
+@pytest.mark.parametrize("ready", [
+    pytest.param(READY[0], marks=pytest.mark.long), READY[1], pytest.param(READY[2], marks=pytest.mark.long)])
 def test_an_image_without_tools_gets_ready(call, registry, ready):  # noqa: F811
     layers = [layer(*shell(), link("bin/grep", "busybox"), entry("etc/kept", b"kept"))]
     registry.push("toolless", Image(layers), "1")

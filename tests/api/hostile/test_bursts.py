@@ -14,7 +14,7 @@ from faults import settle
 from stack import wait_until
 from tenant import Sandbox
 
-MANY = 16
+MANY = 8
 # 409: another call changes the sandbox; 422, 507: beyond the plan, or the host; 429, 503: later.
 ANSWERS = {200, 201, 204, 404, 409, 422, 429, 503, 507}
 

@@ -87,16 +87,15 @@ def test_it_is_changed_and_ended(make_sandbox):
 
 
 @pytest.mark.parametrize("value", [0, 29, 31536001, -1, 60.5, "60", True])
-def test_other_timeouts_are_refused(account, value):
-    answer = account.api.request("POST", "/v1/sandboxes", {"lifecycle": {"idle_timeout": value}})
+def test_other_timeouts_are_refused(module_account, value):
+    answer = module_account.api.request("POST", "/v1/sandboxes", {"lifecycle": {"idle_timeout": value}})
     assert_error(answer, 422, "invalid_request", "/lifecycle/idle_timeout")
 
 
 @pytest.mark.parametrize("body, field", [({}, "/seconds"), ({"seconds": 0}, "/seconds"), ({"seconds": 604801}, "/seconds"),
                                          ({"seconds": 60, "until": 1}, "/until")])
-def test_other_holds_are_refused(make_sandbox, body, field):
-    sandbox = make_sandbox()
-    answer = sandbox.api.request("PUT", f"{sandbox.path}/hold", body)
+def test_other_holds_are_refused(shared_sandbox, body, field):
+    answer = shared_sandbox.api.request("PUT", f"{shared_sandbox.path}/hold", body)
     assert_error(answer, 422, "invalid_request", field)
 
 

@@ -241,7 +241,8 @@ def test_requests_of_rules_leave_through_the_proxy(sandbox, outside, tls, proxy)
 # --- closed ---
 
 
-@pytest.mark.parametrize("port", [1082, 3130, 3131, 3133, 3134, 9])
+@pytest.mark.parametrize("port", [
+    1082, 3130, *(pytest.param(port, marks=pytest.mark.long) for port in (3131, 3133, 3134)), 9])
 def test_a_proxy_that_does_not_work_closes(sandbox, outside, internet, port):
     policy(sandbox, {**(SOCKS if port < 3000 else HTTP), "port": port})
     count = lambda: sum(one["count"] for one in denied(sandbox, "proxy") if one["target"] == HERE)
