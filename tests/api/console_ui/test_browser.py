@@ -126,12 +126,14 @@ def test_webhooks_and_ssh_keys(stack, account, browse, tmp_path):
     assert len(receiver.bodies()) == 1
 
 
+@pytest.mark.long
 def test_secrets_are_written_and_never_shown(stack, account, browse):
     person = Person(stack, account.user)
     sandbox = Sandbox.create(account.api, timeout=600, allow_internet_access=False, rules=[{"host": "api.openai.com"}])
     browse("secrets", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox.id)
 
 
+@pytest.mark.long
 def test_search_over_everything(stack, account, browse):
     name, lane = "n" + secrets.token_hex(4), "l" + secrets.token_hex(4)
     sandbox = account.api.create(timeout=600, name=name, metadata={"lane": lane})

@@ -60,6 +60,7 @@ def test_a_refused_fork_leaves_its_key_free(sandbox):
     assert sorted(one["name"] for one in api.list()) == ["free", "taken"]
 
 
+@pytest.mark.long
 def test_a_fork_is_tried_again_when_its_cause_is_gone(sandbox):
     api, key = sandbox.api, new_key()
     with traced(sandbox) as pid:

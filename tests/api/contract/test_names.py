@@ -142,6 +142,7 @@ def test_creates_at_once_with_one_name(make_account):
     assert api.get("/v1/sandbox_limits").json()["quota"]["usage"]["sandboxes"] == 0
 
 
+@pytest.mark.long
 def test_renames_at_once_to_one_name(make_account):
     api = make_account().api
     ids = [create(api).json()["id"] for _ in range(4)]
@@ -152,6 +153,7 @@ def test_renames_at_once_to_one_name(make_account):
         assert named(api, f"race-{turn}") == [won]
 
 
+@pytest.mark.long
 def test_forks_and_sandboxes_of_checkpoints_do_not_have_the_name(make_account):
     api = make_account().api
     original = create(api, name="first", timeout=600).json()

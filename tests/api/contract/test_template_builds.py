@@ -52,7 +52,7 @@ def built(api, name, number, state="ready", query="", timeout_s=60):
         shown = version(api, name, number, query)
         return shown if shown["state"] != "building" else None
 
-    shown = wait_until(over, timeout_s, f"the build of {name}:{number}", 0.3)
+    shown = wait_until(over, timeout_s, f"the build of {name}:{number}", 0.5)
     assert shown["state"] == state, (shown["state"], shown.get("log", shown))
     return shown
 

@@ -169,6 +169,7 @@ def test_teams_do_not_share(builds, other_account, stack):
     assert uses(Builds(other_account, stack).make(steps)) == [False]
 
 
+@pytest.mark.long
 def test_a_cached_step_that_is_lost_runs_again(builds, account, stack):
     steps = [run("date +%N >~/first")]
     builds.make(steps)

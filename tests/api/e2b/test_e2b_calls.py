@@ -92,6 +92,7 @@ def quoted(name):
     return urllib.parse.quote(name, safe="")
 
 
+@pytest.mark.long
 def test_snapshots_are_templates(stack, call, account, sandbox):
     """With a name, tags and deletion by name. A name is one row, and means what was made last."""
     path = f"/sandboxes/{name_of(sandbox)}/snapshots"

@@ -56,7 +56,7 @@ def test_templates_of_the_newest_client(installed, stack, account, template):
     run_part(installed, stack, account, "templates", "e2b", TEMPLATE=template, TEAM=account.team)
 
 
-@pytest.mark.parametrize("part", ["servers", "volumes", "metrics"])
+@pytest.mark.parametrize("part", [pytest.param("servers", marks=pytest.mark.long), "volumes", "metrics"])
 def test_what_the_newest_client_has(installed, stack, account, part):
     run_part(installed, stack, account, part, "e2b")
 

@@ -21,6 +21,7 @@ def registry(stack, tmp_path_factory):
         registry.stop()
 
 
+@pytest.mark.long
 def test_a_build_from_an_image(call, account, registry):  # noqa: F811
     registry.push("tools", Image([layer(*shell(), entry("etc/kept", b"kept"))], {"Env": ["A=from the image"]}), "1")
     build = requested(call)

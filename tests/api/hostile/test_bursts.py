@@ -14,7 +14,7 @@ from faults import settle
 from stack import wait_until
 from tenant import Sandbox
 
-MANY = 8
+MANY = 16
 # 409: another call changes the sandbox; 422, 507: beyond the plan, or the host; 429, 503: later.
 ANSWERS = {200, 201, 204, 404, 409, 422, 429, 503, 507}
 
@@ -137,6 +137,7 @@ def test_a_burst_of_connects_leaves_others_their_turn(stack, make_account, bysta
     assert hostile.api.post(f"{sandboxes[0].path}/connect", {}).status == 200
 
 
+@pytest.mark.long
 def test_creates_pauses_and_deletes_at_once(stack, make_account, own_plan, bystander):
     """Many of each at the same time: each is answered, the other tenant's calls succeed, and the service is clean after."""
     hostile = make_account("enterprise")

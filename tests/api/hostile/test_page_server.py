@@ -16,7 +16,7 @@ from tenant import Sandbox
 
 pytestmark = [pytest.mark.parallel, pytest.mark.one_host]
 
-HELD_MIB, HOSTILE_MIB = 160, 64
+HELD_MIB, HOSTILE_MIB = 136, 64
 # Each of many processes gets its own copy of its parent's missing memory: they need much memory, and hold little.
 CROWD_HELD_MIB, CROWD_MEMORY_MIB = 1, 4096
 # Of a server: its buffer, its lists of ranges and its program; and some seconds for an image of HELD_MIB.
@@ -150,6 +150,7 @@ def has_server(sandbox):
         slow.release()
 
 
+@pytest.mark.long
 def test_a_team_leaves_servers_to_others(attacker, bystander):
     """Half of the places of the host: then all memory of its sandboxes is read first."""
     honest = Sandbox.create(bystander.api, memory_mb=512, timeout=3600)

@@ -286,6 +286,7 @@ def test_size_of_a_checkpoint_of_a_restored_sandbox(sandbox):
     assert third.data.check("wc -c <first; wc -c <second") == "30000000\n20000000\n"
 
 
+@pytest.mark.long
 def test_size_and_shape(make_account):
     account = make_account("pro")
     sandbox = Sandbox.create(account.api, cpu=2, memory_mb=768)

@@ -53,6 +53,7 @@ def test_each_hook_runs_at_its_time(account):
     assert notes(fork) == notes(sandbox) + ["fork"] and fork.show()["hooks"] == hooks
 
 
+@pytest.mark.long
 def test_the_hook_knows_where_the_sandbox_comes_from(account):
     sandbox = made(account, {"after_resume": note("$SANDLOT_RESUMED_FROM")})
     sandbox.pause()

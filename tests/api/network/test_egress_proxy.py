@@ -217,7 +217,7 @@ def ask(sandbox, scheme="https"):
     return sandbox.data.check(f"curl -sS --max-time 20 {scheme}://{HOST}/ 2>&1 || true")
 
 
-@pytest.mark.parametrize("proxy", [SOCKS, HTTP])
+@pytest.mark.parametrize("proxy", [SOCKS, pytest.param(HTTP, marks=pytest.mark.long)])
 def test_requests_of_rules_leave_through_the_proxy(sandbox, outside, tls, proxy):
     rules = [{"host": HOST, "headers": {"X-Api-Key": "${secrets.llm}"}}, {"host": HOST, "port": 80}]
     closed = {"allow_internet_access": False, "rules": rules}

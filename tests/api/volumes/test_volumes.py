@@ -294,6 +294,7 @@ def test_delete_while_attached(api, make_sandbox, volume):
     assert api.delete(path_of(volume)).status == 204
 
 
+@pytest.mark.long
 def test_a_create_and_a_delete_at_once(api, stack, volume):
     """One of the two wins, and nothing is left over either way."""
     for _ in range(6):
