@@ -205,7 +205,7 @@ CLIENTS = {
     "apt": ([], f"echo 'deb [trusted=yes] https://{HOST}/apt stable main' >/tmp/list; apt-get update "
             "-o Dir::Etc::SourceList=/tmp/list -o Dir::Etc::SourceParts=- -o Acquire::Retries=0", "/apt/dists/stable/InRelease"),
 }
-# They are of Node.js and Python, as others are.
+# Further clients that use Node.js or Python.
 MORE_CLIENTS = ("axios", "npm", "httpx", "pip")
 
 
