@@ -107,6 +107,7 @@ def test_a_challenge_adds_one_passkey(stack, person, tmp_path):
     assert [passkey["name"] for passkey in listed(person)] == ["one"]
 
 
+@pytest.mark.long
 def test_a_user_has_so_many(person, make, stack, tmp_path):
     for number in range(10):
         make(person, f"number {number}")

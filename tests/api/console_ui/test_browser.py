@@ -87,6 +87,7 @@ def test_life_of_a_sandbox(stack, account, browse):
     browse("life", USER_NAME=person.name, PASSWORD=person.password)
 
 
+@pytest.mark.long
 def test_names_are_first_and_states_have_one_word(stack, account, browse):
     person = Person(stack, account.user)
     browse("names", USER_NAME=person.name, PASSWORD=person.password)
@@ -100,6 +101,7 @@ def test_ways_into_a_sandbox_its_logs_and_its_fork(stack, account, browse):
            CA_FILE=str(stack.ca_file), SSH_HOST=stack.settings["ssh_host"], SSH_PORT=stack.settings["ssh_port"])
 
 
+@pytest.mark.long
 def test_several_sandboxes_at_once(stack, account, browse):
     for name in ("one", "two", "three"):
         account.api.create(timeout=900, name=name)
@@ -107,6 +109,7 @@ def test_several_sandboxes_at_once(stack, account, browse):
     browse("choose", USER_NAME=person.name, PASSWORD=person.password)
 
 
+@pytest.mark.long
 def test_webhooks_and_ssh_keys(stack, account, browse, tmp_path):
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "parent"], check=True)
@@ -123,12 +126,14 @@ def test_webhooks_and_ssh_keys(stack, account, browse, tmp_path):
     assert len(receiver.bodies()) == 1
 
 
+@pytest.mark.long
 def test_secrets_are_written_and_never_shown(stack, account, browse):
     person = Person(stack, account.user)
     sandbox = Sandbox.create(account.api, timeout=600, allow_internet_access=False, rules=[{"host": "api.openai.com"}])
     browse("secrets", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox.id)
 
 
+@pytest.mark.long
 def test_search_over_everything(stack, account, browse):
     name, lane = "n" + secrets.token_hex(4), "l" + secrets.token_hex(4)
     sandbox = account.api.create(timeout=600, name=name, metadata={"lane": lane})
@@ -338,6 +343,7 @@ def test_sign_in_through_an_identity_provider(stack, account, provider, browse, 
         network.close()
 
 
+@pytest.mark.long
 def test_people_join_by_a_link(stack, account, other_account, browse):
     owner, mate = (Person(stack, one.user) for one in (account, other_account))
     browse("join", USER_NAME=owner.name, PASSWORD=owner.password, TEAM=account.make_team(), MATE=mate.name,

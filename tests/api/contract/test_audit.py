@@ -77,8 +77,8 @@ def test_keys_and_pages(account):
 @pytest.mark.parametrize("query, field", [
     ("action=sandbox.eat", "action"), ("since=yesterday", "since"), ("until=1", "until"),
     ("actor=%C3%A4", "actor"), ("actor=" + "x" * 65, "actor"), ("limit=0", "limit")])
-def test_what_is_no_filter(api, query, field):
-    assert_error(api.get("/v1/audit?" + query), 422, "invalid_request", field)
+def test_what_is_no_filter(module_account, query, field):
+    assert_error(module_account.api.get("/v1/audit?" + query), 422, "invalid_request", field)
 
 
 def test_who_may_read_it_and_what_a_wrong_role_leaves(stack, account, other_account):

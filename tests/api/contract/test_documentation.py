@@ -132,6 +132,7 @@ def test_services_and_hooks(make_account, stack):
     assert_in_order(said, '["web","', "stopped\ndisk\nrunning\n")
 
 
+@pytest.mark.long
 @pytest.mark.alone  # its commands have five minutes together
 def test_building_a_template(make_account, stack, tmp_path):
     """The builds of the page, without its registries, secrets and packages of Debian."""

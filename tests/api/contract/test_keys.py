@@ -116,5 +116,5 @@ def test_keys_of_others(make_account):
         ({"scopes": ["read"], "scope": "read"}, "/scope"),
     ],
 )
-def test_requests_for_keys_that_are_refused(api, body, field):
-    assert_error(api.post("/v1/keys", body), 422, "invalid_request", field)
+def test_requests_for_keys_that_are_refused(module_account, body, field):
+    assert_error(module_account.api.post("/v1/keys", body), 422, "invalid_request", field)

@@ -201,6 +201,7 @@ def test_the_disk_ends_where_the_plan_says(make_account, own_plan, plan):
     sandbox.data.check("rm /home/user/fill && echo again >/home/user/x && sync")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("waiting")
 def test_the_memory_ends_where_it_was_asked_for(make_account):
     sandbox = Sandbox.create(make_account("enterprise").api, memory_mb=512, cpu=2)
@@ -209,8 +210,8 @@ def test_the_memory_ends_where_it_was_asked_for(make_account):
 
 
 @pytest.mark.parametrize("envs", [
-    {"A": "\x01" * (65536 - 3)}, {f"V{number:05d}": "" for number in range(65536 // 8)}],
-    ids=["longest in JSON", "most variables"])
+    pytest.param({"A": "\x01" * (65536 - 3)}, id="longest in JSON"),
+    pytest.param({f"V{number:05d}": "" for number in range(65536 // 8)}, id="most variables", marks=pytest.mark.long)])
 def test_the_largest_environment_is_taken(make_sandbox, envs):
     """64 KiB as a process gets them; also after a resume, which hands them over again."""
     sandbox = make_sandbox(envs=envs)

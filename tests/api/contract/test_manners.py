@@ -64,8 +64,8 @@ def test_a_change_may_be_a_merge_patch(api):
     {"Content-Type": "application/json; charset=iso-8859-1"}, {**JSON, "Content-Encoding": "gzip"},
     {**JSON, "Content-Encoding": "br"}, {"Content-Type": "application/json; charset=\"utf-16\""},
     {"Content-Type": "text/plain"}])
-def test_other_charsets_and_encodings_are_415(api, headers):
-    refused = api.post("/v1/keys", b'{"scopes":["read"]}', headers=headers)
+def test_other_charsets_and_encodings_are_415(module_account, headers):
+    refused = module_account.api.post("/v1/keys", b'{"scopes":["read"]}', headers=headers)
     assert_error(refused, 415, "unsupported_media_type")
     assert refused.headers.get("accept-encoding") == ("identity" if "Content-Encoding" in headers else None)
 

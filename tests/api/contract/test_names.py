@@ -142,6 +142,7 @@ def test_creates_at_once_with_one_name(make_account):
     assert api.get("/v1/sandbox_limits").json()["quota"]["usage"]["sandboxes"] == 0
 
 
+@pytest.mark.long
 def test_renames_at_once_to_one_name(make_account):
     api = make_account().api
     ids = [create(api).json()["id"] for _ in range(4)]
@@ -152,6 +153,7 @@ def test_renames_at_once_to_one_name(make_account):
         assert named(api, f"race-{turn}") == [won]
 
 
+@pytest.mark.long
 def test_forks_and_sandboxes_of_checkpoints_do_not_have_the_name(make_account):
     api = make_account().api
     original = create(api, name="first", timeout=600).json()
@@ -214,8 +216,8 @@ def test_names_that_begin_alike(make_account):
 
 
 @pytest.mark.parametrize("query", ["sandboxes?name=", "sandboxes?name_prefix=", "sandboxes?template=", "checkpoints?name="])
-def test_filters_of_other_letters_find_nothing(api, query):
-    answer = api.get(f"/v1/{query}%C3%A4")
+def test_filters_of_other_letters_find_nothing(module_account, query):
+    answer = module_account.api.get(f"/v1/{query}%C3%A4")
     assert answer.status == 200 and answer.json()[query.split("?", maxsplit=1)[0]] == [], answer
 
 

@@ -32,9 +32,9 @@ def test_metadata_keeps_the_text_of_a_number(api):
 
 
 @pytest.mark.parametrize("text", ["01", "1.", ".5", "-", "1e", "+1", "0x1", "NaN"])
-def test_malformed_numbers_are_refused(api, text):
+def test_malformed_numbers_are_refused(module_account, text):
     body = ('{"metadata":{"n":' + text + "}}").encode()
-    answer = api.post("/v1/sandboxes", body, headers={"Content-Type": "application/json"})
+    answer = module_account.api.post("/v1/sandboxes", body, headers={"Content-Type": "application/json"})
     assert (answer.status, answer.json()["error"]) == (400, "invalid_json"), answer
 
 

@@ -52,7 +52,7 @@ def built(api, name, number, state="ready", query="", timeout_s=60):
         shown = version(api, name, number, query)
         return shown if shown["state"] != "building" else None
 
-    shown = wait_until(over, timeout_s, f"the build of {name}:{number}", 0.3)
+    shown = wait_until(over, timeout_s, f"the build of {name}:{number}", 0.5)
     assert shown["state"] == state, (shown["state"], shown.get("log", shown))
     return shown
 
@@ -189,8 +189,8 @@ BAD = [
 
 
 @pytest.mark.parametrize("body, field", BAD, ids=range(len(BAD)))
-def test_bodies(api, body, field):
-    assert_error(api.post("/v1/templates", body), 422, "invalid_request", field)
+def test_bodies(module_account, body, field):
+    assert_error(module_account.api.post("/v1/templates", body), 422, "invalid_request", field)
 
 
 def test_a_baseline_is_one_of_the_plan(sandbox):

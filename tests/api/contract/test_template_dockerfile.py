@@ -161,6 +161,7 @@ RUN id -u >/tmp/who; id -g >>/tmp/who
                     "$raw", "4242", "0", "data/one"]
 
 
+@pytest.mark.long
 def test_a_file_is_replaced_by_a_new_one(account, stack):
     """A program that runs keeps its old file, and a program that starts finds a whole one."""
     api, name = account.api, slug()
@@ -208,7 +209,8 @@ RUN for f in un g G; do id -$f; done >/tmp/numbers
 GIVEN = "given.example/base:1"  # the stack's settings name the default template for this image
 
 
-@pytest.mark.parametrize("fields", [{"from_image": GIVEN}, {"dockerfile": f"FROM {GIVEN}\nENV MODE=given"}])
+@pytest.mark.parametrize("fields", [
+    {"from_image": GIVEN}, pytest.param({"dockerfile": f"FROM {GIVEN}\nENV MODE=given"}, marks=pytest.mark.long)])
 def test_the_operator_gives_a_template_for_an_image(account, fields):
     api, name = account.api, slug()
     create(api, name, **fields)
@@ -313,9 +315,9 @@ def test_a_failed_build_leaves_no_secret(account, stack):
     ("id=a/b", {}, "Line 2, column 13: a secret's id"), ("id=t,target=x", {"t": "1"}, "absolute path"),
     ("id=t,env=A=B", {"t": "1"}, "name of a variable"),
 ])
-def test_secrets_that_cannot_be(account, stack, mount, secrets, place):
+def test_secrets_that_cannot_be(module_account, stack, mount, secrets, place):
     body = {"slug": slug(), "dockerfile": f"FROM {stack.template}\nRUN --mount=type=secret,{mount} true\n", "secrets": secrets}
-    assert place in assert_error(account.api.post("/v1/templates", body), 422, "invalid_request", "/dockerfile")["message"]
+    assert place in assert_error(module_account.api.post("/v1/templates", body), 422, "invalid_request", "/dockerfile")["message"]
 
 
 def test_secrets_over_the_command_line(account, stack, tmp_path):

@@ -456,6 +456,7 @@ def test_templates_that_stages_cannot_begin_with(account, stack, registry):
     assert sh(Sandbox.create(api, template=name), "cat /y").split() == ["x", "none"]
 
 
+@pytest.mark.long
 def test_triggers_copy_and_hold_for_later_instructions(account, stack, registry):
     """A stage that only ONBUILD needs is built; ARG and SHELL of ONBUILD reach the instructions behind FROM."""
     api, template = account.api, slug()
@@ -477,6 +478,7 @@ RUN case $- in *e*) echo "$V" >/seen;; esac; cat /srv/file >>/seen; /srv/tool >>
         api.destroy(sandbox.id)
 
 
+@pytest.mark.long
 def test_a_base_keeps_its_shell(account, registry):
     """The shell form in a Dockerfile runs in the SHELL of its base, which is an image or a template."""
     api, kept, own, last = account.api, slug(), slug(), slug()
@@ -760,11 +762,16 @@ def test_a_registry_that_drips_costs_bounded_time(registry, tmp_path):
     assert PASSWORD not in ended.stdout + ended.stderr
 
 
+@pytest.mark.long
 def test_the_command_line(stack, account, registry, tmp_path):
     cli, name = Cli(stack, tmp_path, account.api.key), slug()
     said = cli.say("template", "build", name, "--image", f"{ODD}/private/small", "--registry-user", USER, "--follow",
                    stdin=f"{PASSWORD}\n".encode())
     assert said.startswith("1\n") and f"fetching image {ODD}/private/small" in said and said.rstrip().endswith("ready")
+
+
+def test_options_of_the_command_line_that_do_not_go_together(stack, module_account, tmp_path):
+    cli, name = Cli(stack, tmp_path, module_account.api.key), slug()
     assert cli("template", "build", name, "--image", "small", "--checkpoint", "x").returncode == 2
     assert cli("template", "build", name, "--registry-user", USER, "--checkpoint", "x").returncode == 2
     assert cli("template", "build", name, "--image", "small", "--registry-user", USER).returncode == 2

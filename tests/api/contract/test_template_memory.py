@@ -133,14 +133,13 @@ def test_a_warm_instance_has_continued_the_memory(make_account, stack):
     first = Sandbox.create(api, template=name)
     said = asked(first).split()[0]
     seen = [first]
-    for word in ("one", "two"):
-        wait_until(lambda: stack.query(f"SELECT 1 {rows}", version["id"]), 120, "a warm instance")
-        sandbox = Sandbox.create(api, template=name, envs={"WORD": word})
-        (row,) = stack.query("SELECT instance_name FROM sandboxes WHERE id = %s", sandbox.id)
-        assert row["instance_name"].startswith("warm-") and sandbox.document["resumed_from"] == "memory"
-        assert asked(sandbox).split()[0] == said and f'"{word}"' in asked(sandbox)
-        assert sandbox.data.check("echo $WORD") == f"{word}\n"
-        seen.append(sandbox)
+    wait_until(lambda: stack.query(f"SELECT 1 {rows}", version["id"]), 120, "a warm instance")
+    sandbox = Sandbox.create(api, template=name, envs={"WORD": "one"})
+    (row,) = stack.query("SELECT instance_name FROM sandboxes WHERE id = %s", sandbox.id)
+    assert row["instance_name"].startswith("warm-") and sandbox.document["resumed_from"] == "memory"
+    assert asked(sandbox).split()[0] == said and '"one"' in asked(sandbox)
+    assert sandbox.data.check("echo $WORD") == "one\n"
+    seen.append(sandbox)
     for path in ("/etc/machine-id", "/run/e2b/.E2B_SANDBOX_ID"):
         assert len({sandbox.data.read(path) for sandbox in seen}) == len(seen)
     assert seen[1].pause()["state"] == "stopped"
@@ -223,6 +222,7 @@ def test_a_start_command_that_fails_fails_the_build(account, stack):
     assert "status 4" in failed["log"] and "no such thing" in failed["log"] and failed["start"] is None
 
 
+@pytest.mark.long
 def test_a_version_is_deleted_while_its_memory_is_kept(account, stack):
     api, name = account.api, slug()
     # The second start is slower than the first one.

@@ -160,6 +160,7 @@ def test_stages_of_images_share_it(account, stack, tmp_path):
         registry.stop()
 
 
+@pytest.mark.long
 def test_a_build_does_not_wait_for_the_volume(account, stack):
     """Here another process creates it."""
     build(account.api, stack.template, [add("one")])

@@ -127,9 +127,9 @@ def test_a_build_ends_with_its_sandbox_or_its_version(account, stack):
     ({"type": "copy", "files": "00" * 32, "source": "a", "destination": "/a"}, "/steps/0/files"),
     ({"type": "copy", "files": HASH, "source": "a", "destination": "/a", "mode": "rwx"}, "/steps/0/mode"),
 ])
-def test_steps_that_cannot_be(account, stack, step, field):
+def test_steps_that_cannot_be(module_account, stack, step, field):
     body = {"slug": slug(), "template": stack.template, "steps": [step]}
-    assert_error(account.api.post("/v1/templates", body), 422, "invalid_request", field)
+    assert_error(module_account.api.post("/v1/templates", body), 422, "invalid_request", field)
 
 
 def test_what_goes_with_what(account, stack):

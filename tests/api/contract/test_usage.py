@@ -250,6 +250,7 @@ def test_a_sandbox_that_dies(sandbox, stack):
     assert_seamless(stack, sandbox.id, "runtime", "storage")
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_the_time_in_which_nobody_noticed_the_end_is_not_runtime(sandbox, stack):
     """As with a host that was off: its sandboxes have ended, and that is noticed when it is back."""

@@ -9,9 +9,12 @@ import pytest
 
 pytestmark = pytest.mark.parallel
 
+PARTS = ("files", "watch", "large", "commands", "pty", "links")
 
-@pytest.mark.parametrize("client", ["e2b", "e2b-2.45"])
-@pytest.mark.parametrize("part", ["files", "watch", "large", "commands", "pty", "links"])
+
+@pytest.mark.parametrize("part, client", [
+    *((part, "e2b") for part in PARTS), ("commands", "e2b-2.45"),
+    *(pytest.param(part, "e2b-2.45", marks=pytest.mark.long) for part in PARTS if part != "commands")])
 def test_the_public_client(installed, stack, shared_sandbox, part, client):
     done = subprocess.run(
         ["node", "client.mjs", part],
@@ -33,8 +36,8 @@ def test_the_public_client(installed, stack, shared_sandbox, part, client):
 
 
 @pytest.mark.parametrize("transport", [
-    "binary", "binary-gzip", "binary-http2", "json-gzip", "grpc-web", "grpc-web-gzip", "grpc-web-json", "web-binary",
-    "web-grpc-web", "web-grpc-web-json"])
+    "binary-http2", "json-gzip", "grpc-web", *(pytest.param(name, marks=pytest.mark.long) for name in (
+        "binary", "binary-gzip", "grpc-web-gzip", "grpc-web-json", "web-binary", "web-grpc-web", "web-grpc-web-json"))])
 def test_generated_clients(installed, stack, shared_sandbox, transport):
     """The protocol's own libraries, with messages in protobuf, in the framing of gRPC-web, and compressed."""
     done = subprocess.run(

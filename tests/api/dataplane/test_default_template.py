@@ -23,19 +23,19 @@ with zipfile.ZipFile("/tmp/found-1-py3-none-any.whl", "w") as wheel:
 
 @pytest.mark.parametrize("script, expected", [
     ("python3 -m pip --version", "pip "),
-    ("python3 -m venv /tmp/venv && /tmp/venv/bin/pip --version", "pip "),
+    pytest.param("python3 -m venv /tmp/venv && /tmp/venv/bin/pip --version", "pip ", marks=pytest.mark.long),
     (f"python3 -c '{WHEEL}'; pip install --quiet --no-index /tmp/*.whl; python3 -c 'import found; print(found.__name__)'", "found\n"),
     ("mkdir /usr/local/lib/node_modules && install -m 755 /dev/null /usr/local/bin/own && command -v own", "/usr/local/bin/own\n"),
     ("TZ=Europe/Berlin date -d @0 '+%H %Z'", "01 CET\n"),
     ("python3 -c 'import zoneinfo; print(zoneinfo.ZoneInfo(\"Asia/Tokyo\"))'", "Asia/Tokyo\n"),
 ])
-def test_what_people_try_first(sandbox, script, expected):
-    assert sandbox.data.check(script).startswith(expected)
+def test_what_people_try_first(shared_sandbox, script, expected):
+    assert shared_sandbox.data.check(script).startswith(expected)
 
 
 @pytest.mark.parametrize("program", ["nano", "vi", "wget", "pip", "git", "sudo"])
-def test_programs_that_people_expect(sandbox, program):
-    sandbox.data.check(f"command -v {program}")
+def test_programs_that_people_expect(shared_sandbox, program):
+    shared_sandbox.data.check(f"command -v {program}")
 
 
 def test_apt_has_its_lists_and_keeps_them_compressed(sandbox):

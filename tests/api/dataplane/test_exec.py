@@ -11,6 +11,8 @@ from stack import wait_until
 
 pytestmark = pytest.mark.parallel
 
+HOG = "b = bytearray(8 << 30)"
+
 
 def post(data, body, **headers):
     return data.request("POST", "/exec", json.dumps(body).encode(),
@@ -206,13 +208,15 @@ def test_what_is_too_long_for_the_kernel_is_refused_with_the_number_and_the_way_
         assert response.status == 400 and "131071" in message and "file" in message, response
 
 
-def test_out_of_memory_is_told(make_sandbox):
+@pytest.mark.parametrize("command, fields", [
+    (f"python3 -c '{HOG}'", {}), pytest.param("python3", {"args": ["-c", HOG]}, marks=pytest.mark.long)],
+    ids=["in a shell", "by itself"])
+def test_out_of_memory_is_told(make_sandbox, command, fields):
     sandbox = make_sandbox()
-    hog = "b = bytearray(8 << 30)"
     assert run(sandbox.data, "false")["oom"] is False
-    for answer in (run(sandbox.data, f"python3 -c '{hog}'"),
-                   run(sandbox.data, "python3", args=["-c", hog])):
-        assert answer["exit_code"] == 137 and answer["oom"] is True and not answer["timed_out"], answer
+    answer = run(sandbox.data, command, **fields)
+    assert answer["exit_code"] == 137 and answer["oom"] is True and not answer["timed_out"], answer
+    assert sandbox.show()["state"] == "ready"
     logs = sandbox.api.get(f"{sandbox.path}/logs").json()["logs"]
     assert [one for one in logs if one["command"] == "kernel" and "out of memory" in one["data"]]
 

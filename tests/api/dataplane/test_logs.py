@@ -227,6 +227,7 @@ def test_a_sandbox_knows_its_name(sandbox):
         "true", name, template, sandbox.id, f"true{name}{template}"], said
 
 
+@pytest.mark.long
 def test_a_fork_begins_with_empty_logs(make_sandbox):
     sandbox = make_sandbox()
     sandbox.data.bash("echo of the original")

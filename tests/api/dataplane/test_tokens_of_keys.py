@@ -38,7 +38,7 @@ def assert_ended(planes, streams, seconds):
     assert statuses(planes) == [401, 401] * len(planes)
 
 
-@pytest.mark.parametrize("end", ["revoked", "expired", "excluded", "revoked by the operator"])
+@pytest.mark.parametrize("end", ["revoked", pytest.param("expired", marks=pytest.mark.long), "excluded", "revoked by the operator"])
 def test_tokens_links_and_streams_end_with_the_key(stack, account, other_account, end):
     team = account.make_team()
     stack.ctl("team", "add-member", team, "--user", other_account.user, "--role", "member")

@@ -138,8 +138,9 @@ def built(call, **body):
     return build["templateID"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("steps, folder", [
-    ([{"type": "WORKDIR", "args": ["/srv/base"]}], "/srv/base"), pytest.param([], "/home/user", marks=pytest.mark.long)])
+    ([{"type": "WORKDIR", "args": ["/srv/base"]}], "/srv/base"), ([], "/home/user")])
 def test_the_start_command_of_the_base_keeps_its_place(call, account, steps, folder):
     base = built(call, fromTemplate="base", startCmd="echo $PWD $WORD >/tmp/where; exec sleep 1000", readyCmd="test -s /tmp/where",
                  steps=[*steps, {"type": "ENV", "args": ["WORD", "base"]}])

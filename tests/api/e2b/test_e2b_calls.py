@@ -92,6 +92,7 @@ def quoted(name):
     return urllib.parse.quote(name, safe="")
 
 
+@pytest.mark.long
 def test_snapshots_are_templates(stack, call, account, sandbox):
     """With a name, tags and deletion by name. A name is one row, and means what was made last."""
     path = f"/sandboxes/{name_of(sandbox)}/snapshots"
@@ -197,6 +198,7 @@ def test_an_expired_link_has_the_answer_of_their_agent(stack, sandbox):
     assert refused.status == 401 and set(refused.json()) == {"code", "message"}, refused
 
 
+@pytest.mark.long
 def test_the_environment_of_a_fork_names_a_template(sandbox):
     (made,) = sandbox.api.post(f"{sandbox.path}/fork", {}).json()["forks"]
     session = sandbox.api.post(f"/v1/sandboxes/{made['sandbox']['id']}/sessions", {}).json()["session"]
@@ -325,6 +327,7 @@ def test_a_refused_request_leaves_the_password_of_a_proxy(call, account, sandbox
         assert secrets() == before
 
 
+@pytest.mark.long
 def test_a_password_stays_while_the_proxy_of_the_team_has_it(call, stack, account):
     names = lambda: {one["name"] for one in account.api.get("/v1/secrets").json()["secrets"]}
     age = lambda: stack.query("UPDATE secrets SET updated_at_ms = updated_at_ms - 400000 WHERE team_id ="
@@ -476,6 +479,7 @@ def test_a_network_takes_the_place_of_the_one_before(call, sandbox):
     assert call("GET", path).json()["allowInternetAccess"] is False
 
 
+@pytest.mark.long
 def test_metrics_between_two_times(call, sandbox):
     path = f"/sandboxes/{name_of(sandbox)}/metrics"
     sandbox.data.check("head -c 300M /dev/zero | sha256sum")
@@ -531,6 +535,7 @@ def test_pages_of_snapshots(call, sandbox):
     assert_refused(call("DELETE", f"/templates/{made[0]}"), 404)
 
 
+@pytest.mark.long
 def test_forks_beyond_the_quota_say_so_one_by_one(stack, make_account, own_plan):
     account = make_account("enterprise")
     own_plan(account, sandboxes=3)

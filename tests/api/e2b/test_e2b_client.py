@@ -11,6 +11,8 @@ from stack import wait_until
 
 pytestmark = pytest.mark.parallel
 
+PARTS = ("life", "pages", "pause", "network", "snapshots", "errors")
+
 
 def environment(stack, account):
     return {
@@ -54,7 +56,7 @@ def test_templates_of_the_newest_client(installed, stack, account, template):
     run_part(installed, stack, account, "templates", "e2b", TEMPLATE=template, TEAM=account.team)
 
 
-@pytest.mark.parametrize("part", ["servers", "volumes", "metrics"])
+@pytest.mark.parametrize("part", [pytest.param("servers", marks=pytest.mark.long), "volumes", "metrics"])
 def test_what_the_newest_client_has(installed, stack, account, part):
     run_part(installed, stack, account, part, "e2b")
 
@@ -67,9 +69,10 @@ def test_all_sandboxes_at_one_host(installed, stack, account):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("client", [
-    "e2b", "e2b-2.45", *(pytest.param(name, marks=pytest.mark.long) for name in ("e2b-2.49", "e2b-2.39"))])
-@pytest.mark.parametrize("part", ["life", "pages", "pause", "network", "snapshots", "errors"])
+@pytest.mark.parametrize("part, client", [
+    *((part, "e2b") for part in PARTS), ("life", "e2b-2.45"),
+    *(pytest.param(part, client, marks=pytest.mark.long) for client in ("e2b-2.49", "e2b-2.45", "e2b-2.39") for part in PARTS
+      if (part, client) != ("life", "e2b-2.45"))])
 def test_the_public_client_by_itself(installed, stack, account, part, client):
     run_part(installed, stack, account, part, client)
 

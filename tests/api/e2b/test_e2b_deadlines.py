@@ -53,6 +53,7 @@ def test_ends_where_none_is_given(call, sandbox):
         assert least <= seconds_of(call("GET", f"/sandboxes/{fork['sandbox']['sandboxID']}").json()) < least + 100
 
 
+@pytest.mark.long
 def test_the_longest_timeout_of_the_plan(stack, make_account, own_plan):
     """E2B's service shortens a new deadline and its own defaults to it. A longer timeout of a create is an error."""
     account = make_account("enterprise")

@@ -21,6 +21,7 @@ def registry(stack, tmp_path_factory):
         registry.stop()
 
 
+@pytest.mark.long
 def test_a_build_from_an_image(call, account, registry):  # noqa: F811
     registry.push("tools", Image([layer(*shell(), entry("etc/kept", b"kept"))], {"Env": ["A=from the image"]}), "1")
     build = requested(call)
@@ -41,7 +42,8 @@ READY = ('[ -n "$(ss -Htuln sport = :8000)" ]',
          "pgrep httpd > /dev/null")
 
 
-@pytest.mark.parametrize("ready", READY)
+@pytest.mark.parametrize("ready", [
+    pytest.param(READY[0], marks=pytest.mark.long), READY[1], pytest.param(READY[2], marks=pytest.mark.long)])
 def test_an_image_without_tools_gets_ready(call, registry, ready):  # noqa: F811
     layers = [layer(*shell(), link("bin/grep", "busybox"), entry("etc/kept", b"kept"))]
     registry.push("toolless", Image(layers), "1")

@@ -184,7 +184,7 @@ def test_a_sandbox_cannot_answer_the_next_request(stack, apache, api, sandbox, t
     sandbox.data.check("until ss -ltn | grep -q :3001; do sleep 0.05; done")
     assert sandbox.api.request("PUT", f"{sandbox.path}/ports/3001", {"public": True, "protocol": "https"}).status in (200, 201)
     attacker = through(sandbox.preview(3001), apache)
-    for _ in range(6):
+    for _ in range(3):
         with attacker.tls_socket(20) as raw:
             raw.sendall(f"GET / HTTP/1.1\r\nHost: {attacker.host}\r\n\r\n".encode())
             got = b""

@@ -75,7 +75,8 @@ def close_all_by_patch(sandbox):
     assert sandbox.api.request("PATCH", sandbox.path, {"allow_public_traffic": False}).status == 200
 
 
-@pytest.mark.parametrize("act", [withdraw, make_private, close_all, close_all_by_patch])
+@pytest.mark.parametrize("act", [withdraw, pytest.param(make_private, marks=pytest.mark.long), close_all,
+                                 pytest.param(close_all_by_patch, marks=pytest.mark.long)])
 def test_connections_end_with_the_right_to_the_port(served, act):
     token = served.document["session"]["access_token"]
     open_one, other = Ticks(served, PORTS[0]), Ticks(served, PORTS[1], token)

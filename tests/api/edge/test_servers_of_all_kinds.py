@@ -128,5 +128,5 @@ def test_all_ports_behind_the_token(make_sandbox):
     ({"exposed_ports": "all", "https_ports": "all"}, "/https_ports"),
     ({"exposed_ports": [{"port": 1}] * 201}, "/exposed_ports"),
 ])
-def test_what_is_refused(api, body, field):
-    assert_error(api.request("POST", "/v1/sandboxes", body), 422, "invalid_request", field)
+def test_what_is_refused(module_account, body, field):
+    assert_error(module_account.api.request("POST", "/v1/sandboxes", body), 422, "invalid_request", field)

@@ -96,8 +96,8 @@ def test_filters(api, make_sandbox):
     ("after=17", "after"), ("after=evt_9999999999999999", "after"), ("limit=0", "limit"), ("limit=1001", "limit"),
     ("wait=61", "wait"), ("wait=x", "wait"), ("since=yesterday", "since"), ("kind=sandbox.bored", "kind"),
     ("sandbox_id=1", "sandbox_id")])
-def test_wrong_input_names_its_parameter(api, query, field):
-    assert_error(api.get(f"/v1/events?{query}"), 422, "invalid_request", field)
+def test_wrong_input_names_its_parameter(module_account, query, field):
+    assert_error(module_account.api.get(f"/v1/events?{query}"), 422, "invalid_request", field)
 
 
 def test_another_team_sees_nothing(api, account, other_account, sandbox):

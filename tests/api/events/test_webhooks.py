@@ -118,8 +118,8 @@ def test_changes_at_the_same_time_both_stay(api, stack, receiver, make_webhook):
     ({"url": "https://example.com/#x"}, "/url"), ({"url": "https://example.com/" + "x" * 2000}, "/url"),
     ({"url": "https://example.com/\u00e9"}, "/url"), ({}, "/url"),
     ({"url": "https://example.com/", "kinds": ["sandbox.bored"]}, "/kinds/0")])
-def test_wrong_input(api, fields, field):
-    assert_error(api.post("/v1/webhooks", fields), 422, "invalid_request", field)
+def test_wrong_input(module_account, fields, field):
+    assert_error(module_account.api.post("/v1/webhooks", fields), 422, "invalid_request", field)
 
 
 def test_a_team_has_so_many(api, make_webhook):

@@ -68,6 +68,7 @@ def acts(stack, sandbox, action):
     return [row["result"] for row in rows]
 
 
+@pytest.mark.long
 @pytest.mark.short
 def test_resumes_that_move_first_keep_no_call_of_the_team_waiting(hosts, api, stack, patient):
     runs = hosts.make(api, "local")

@@ -158,6 +158,7 @@ def are_there(hosts, with_volumes, name="local"):
     assert also.data.check("cat /one/file") == "one\nmore\n"
 
 
+@pytest.mark.long
 @pytest.mark.short
 def test_volumes_go_and_their_sandboxes_follow(hosts, with_volumes, stack):
     left = drain(stack)

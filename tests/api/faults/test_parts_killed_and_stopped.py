@@ -55,7 +55,7 @@ def test_a_worker_killed_in_the_middle_of_a_create(make_account, stack):
 
 
 @pytest.mark.parallel
-@pytest.mark.parametrize("kind", ["pause", "resume"])
+@pytest.mark.parametrize("kind", ["pause", pytest.param("resume", marks=pytest.mark.long)])
 def test_a_worker_killed_in_the_middle_of_a_move(account, sandbox, stack, kind):
     sandbox.data.upload("/home/user/kept", b"kept")
     if kind == "resume":

@@ -52,6 +52,7 @@ def all_processors_at_work():
             burner.wait()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("waiting")
 def test_a_start_gives_way_to_others(stack):
     """It waits for an idle processor, for two seconds at most."""

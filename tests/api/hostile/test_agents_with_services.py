@@ -15,6 +15,7 @@ def test_a_wrong_list_is_refused(account):
     assert_error(sandbox.api.get(f"{sandbox.path}/services"), 503, "runtime_unavailable")
 
 
+@pytest.mark.long
 def test_a_mute_agent_costs_a_pause_the_time_of_its_hook(account):
     hooks = {"before_pause": {"command": "true", "timeout": 1}, "after_resume": {"command": "true", "timeout": 1}}
     sandbox = replace_agent(Sandbox.create(account.api, hooks=hooks), "mute")

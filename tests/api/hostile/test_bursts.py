@@ -137,6 +137,7 @@ def test_a_burst_of_connects_leaves_others_their_turn(stack, make_account, bysta
     assert hostile.api.post(f"{sandboxes[0].path}/connect", {}).status == 200
 
 
+@pytest.mark.long
 def test_creates_pauses_and_deletes_at_once(stack, make_account, own_plan, bystander):
     """Many of each at the same time: each is answered, the other tenant's calls succeed, and the service is clean after."""
     hostile = make_account("enterprise")

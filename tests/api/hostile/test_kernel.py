@@ -40,7 +40,8 @@ def kernels_own_pipes():
     PIPE_PAGES.write_text(before)
 
 
-@pytest.mark.parametrize("kind, processes, each", GREED, ids=[one[0] for one in GREED])
+@pytest.mark.parametrize("kind, processes, each", [
+    pytest.param(*one, id=one[0], marks=pytest.mark.long if one[0] in ("pty", "aio", "epoll", "timer") else ()) for one in GREED])
 @pytest.mark.usefixtures("kernels_own_pipes")
 def test_all_of_a_kind(kind, processes, each, account, bystander):
     greedy = Sandbox.create(account.api, timeout=900)

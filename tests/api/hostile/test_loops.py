@@ -64,6 +64,7 @@ def own_policy(bystander):
     wait_until(lambda: bystander.api.get(path).json()["status"] == "applied", 60, "the policy")
 
 
+@pytest.mark.long
 def test_policies_and_secrets_that_change_without_end(hostile, own_bystander):
     put_secret = {"value": "v" * 4096, "hosts": ["*"]}
     assert hostile.request("PUT", "/v1/secrets/long", put_secret).status == 201
@@ -118,6 +119,7 @@ def test_hooks_that_print_fork_and_change_without_end(hostile, bystander):
         own.resume()
 
 
+@pytest.mark.long
 def test_checkpoints_and_rollbacks_without_end(hostile, bystander):
     sandboxes = [Sandbox.create(hostile, timeout=1800) for _ in range(2)]
     marks = [checkpoint_of(one) for one in sandboxes]

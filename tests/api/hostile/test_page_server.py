@@ -16,7 +16,7 @@ from tenant import Sandbox
 
 pytestmark = [pytest.mark.parallel, pytest.mark.one_host]
 
-HELD_MIB, HOSTILE_MIB = 160, 64
+HELD_MIB, HOSTILE_MIB = 136, 64
 # Each of many processes gets its own copy of its parent's missing memory: they need much memory, and hold little.
 CROWD_HELD_MIB, CROWD_MEMORY_MIB = 1, 4096
 # Of a server: its buffer, its lists of ranges and its program; and some seconds for an image of HELD_MIB.
@@ -150,6 +150,7 @@ def has_server(sandbox):
         slow.release()
 
 
+@pytest.mark.long
 def test_a_team_leaves_servers_to_others(attacker, bystander):
     """Half of the places of the host: then all memory of its sandboxes is read first."""
     honest = Sandbox.create(bystander.api, memory_mb=512, timeout=3600)
@@ -166,6 +167,7 @@ def test_a_team_leaves_servers_to_others(attacker, bystander):
         assert has_server(attacker)
 
 
+@pytest.mark.long
 def test_a_user_leaves_servers_to_others(attacker):
     """All teams of one user together have as many page servers as one team."""
     hold(attacker)
@@ -197,6 +199,7 @@ def test_a_guest_that_makes_events_without_end(attacker, bystander, kind, held_m
     assert attacker.data.read("/tmp/answer") == attacker.data.read("/tmp/sum")
 
 
+@pytest.mark.long
 def test_a_guest_that_fills_its_memory_at_once(attacker):
     """The kernel kills its process, and nothing else."""
     fill = "python3 -c 'held = [bytearray(1 << 20) for _ in range(2000)]'"
@@ -227,9 +230,10 @@ def spend(slow):
     os.kill(slow.pid, signal.SIGXCPU)
 
 
-@pytest.mark.parametrize("end, cause", [(kill, "the page server was killed"),
-                                        (spend, "the memory needed too much processor time"),
-                                        (cut_the_image, "cannot read the memory image: No data available")])
+@pytest.mark.parametrize("end, cause", [
+    (kill, "the page server was killed"),
+    pytest.param(spend, "the memory needed too much processor time", marks=pytest.mark.long),
+    pytest.param(cut_the_image, "cannot read the memory image: No data available", marks=pytest.mark.long)])
 def test_a_server_that_ends_early(attacker, stack, end, cause):
     """No program continues with a part of its memory."""
     hold(attacker)
@@ -251,6 +255,7 @@ def test_a_server_that_ends_early(attacker, stack, end, cause):
     assert attacker.data.bash("pgrep -f held_memory").exit_code != 0
 
 
+@pytest.mark.long
 def test_signals_that_end_other_programs(attacker):
     """A shutdown of the host sends them to all processes."""
     hold(attacker)

@@ -26,8 +26,8 @@ BOMB = "mkfifo /tmp/wait; bomb() { bomb | bomb & }; bomb; read -t 2 <>/tmp/wait;
 
 
 @pytest.mark.parametrize("command", [
-    pytest.param(("python3", "-c", TRACED), id="traced", marks=pytest.mark.parallel),
-    pytest.param(("bash", "-c", FORKS), id="forks"), pytest.param(("bash", "-c", BOMB), id="bomb")])
+    pytest.param(("python3", "-c", TRACED), id="traced", marks=[pytest.mark.parallel, pytest.mark.long]),
+    pytest.param(("bash", "-c", FORKS), id="forks"), pytest.param(("bash", "-c", BOMB), id="bomb", marks=pytest.mark.long)])
 def test_a_pause_ends(stack, account, bystander, command):
     hostile = Sandbox.create(account.api, timeout=1800)
     hostile.data.background(*command)

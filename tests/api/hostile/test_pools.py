@@ -159,7 +159,7 @@ def test_a_burst_of_one_team_is_served_to_its_end(hostile):
 
 
 @pytest.mark.parallel
-@pytest.mark.parametrize("answer", ["302", "204", "text", "garbage"])
+@pytest.mark.parametrize("answer", ["302", *(pytest.param(answer, marks=pytest.mark.long) for answer in ("204", "text")), "garbage"])
 def test_a_wrong_answer_of_an_agent_is_no_failure_of_ours(hostile, answer):
     sandbox = Sandbox.create(hostile.api, exposed_ports=PUBLIC)
     replace_agent(sandbox, answer)
@@ -183,7 +183,7 @@ def test_wrong_answers_of_an_agent_fill_no_log(hostile, stack):
 
 
 @pytest.mark.parallel
-@pytest.mark.parametrize("answer", ["drip", "headers", "chunks", "sizes"])
+@pytest.mark.parametrize("answer", ["drip", *(pytest.param(answer, marks=pytest.mark.long) for answer in ("headers", "chunks")), "sizes"])
 def test_an_answer_without_an_end_costs_as_much_as_none(hostile, answer):
     """A byte at a time, lines of a header, chunks, and sizes of chunks that are none."""
     sandbox = Sandbox.create(hostile.api, exposed_ports=PUBLIC)

@@ -47,6 +47,7 @@ def share_of(one, others):
     return (used([one]) - before[0]) / (used(others) - before[1])
 
 
+@pytest.mark.long
 def test_a_busy_sandbox_beside_idle_ones_of_its_team(many, bystander):
     """Idle sandboxes cost their team nothing."""
     with burning([many[0], bystander.sandbox]):

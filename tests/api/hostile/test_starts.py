@@ -172,6 +172,7 @@ def test_resumes_of_a_disk_with_a_pipe_for_a_mount_point(spoilt, bystander, stac
     assert spoilt.api.delete(spoilt.path).status == 204
 
 
+@pytest.mark.long
 def test_anonymous_requests_to_a_preview_that_cannot_start(spoilt, bystander, stack):
     requests = [InBackground(when_served, spoilt.preview(PORT).request, "GET", "/") for _ in range(AT_ONCE)]
     bystander.goes_on()

@@ -66,15 +66,16 @@ def read_settings(path):
 PATIENCE_S = 90
 
 
-def comes_true(condition, timeout_s, pause_s=0.05):
-    """Poll until condition() is true; what it gave last."""
-    end = time.monotonic() + timeout_s
-    while not (value := condition()) and time.monotonic() < end:
-        time.sleep(pause_s)
+def comes_true(condition, timeout_s, pause_s=None):
+    """Poll until condition() is true; what it gave last. Each poll takes processor time from the event that the test waits
+    for. Without pause_s, the pauses therefore grow with the time that has passed, from 0.05 s to 0.25 s."""
+    begun = time.monotonic()
+    while not (value := condition()) and (passed := time.monotonic() - begun) < timeout_s:
+        time.sleep(pause_s or min(max(passed / 10, 0.05), 0.25))
     return value
 
 
-def wait_until(condition, timeout_s, what, pause_s=0.05):
+def wait_until(condition, timeout_s, what, pause_s=None):
     """Poll until condition() is true and return what it gave; fail after timeout_s, or PATIENCE_S if that is longer."""
     timeout_s = max(timeout_s, PATIENCE_S)
     value = comes_true(condition, timeout_s, pause_s)

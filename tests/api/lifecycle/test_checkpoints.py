@@ -96,9 +96,9 @@ def test_a_sandbox_answers_and_writes_while_it_is_checkpointed(sandbox, stack, f
 
 def test_it_is_quick(sandbox):
     """Copy-on-write: what the disk holds does not matter. The bound is generous."""
-    sandbox.data.check("head -c 200000000 /dev/zero | tr '\\0' x >big; sync")
+    sandbox.data.check("head -c 100000000 /dev/zero | tr '\\0' x >big; sync")
     made, times = [], []
-    for i in range(3):
+    for i in range(2):
         began = time.monotonic()
         made.append(checkpoint(sandbox, f"c{i}"))
         times.append(time.monotonic() - began)
@@ -106,9 +106,9 @@ def test_it_is_quick(sandbox):
     restored = Sandbox.create(sandbox.api, snapshot_id=made[-1]["id"])
     restore_s = time.monotonic() - began
     print(f"checkpoint {[round(s, 3) for s in times]} s, restore {restore_s:.3f} s, {made[-1]['size_mb']} MB")
-    assert restored.data.check("wc -c <big") == "200000000\n"
+    assert restored.data.check("wc -c <big") == "100000000\n"
     assert min(times) < 5 and restore_s < 20
-    assert all(190 <= one["size_mb"] < 260 for one in made), made
+    assert all(95 <= one["size_mb"] < 165 for one in made), made
 
 
 NAMES = ["", "-a", ".a", "_a", "a b", "a/b", "ä", "a" * 64, "a\n"]
@@ -194,14 +194,15 @@ def test_the_quota_is_exact(account, own_plan):
 # --- restoring ---
 
 
-@pytest.mark.parametrize("member", ["template", "template_id", "snapshot_id"])
-def test_the_ways_to_name_it(sandbox, member):
+def test_the_ways_to_name_it(sandbox):
     sandbox.data.upload("/home/user/kept", b"kept")
     made = checkpoint(sandbox)
-    restored = Sandbox.create(sandbox.api, **{member: made["id"]})
-    assert restored.data.read("/home/user/kept") == b"kept"
-    assert restored.document["snapshot_id"] == made["id"]
-    assert restored.document["template"] == made["template"]
+    for member in ("template", "template_id", "snapshot_id"):
+        restored = Sandbox.create(sandbox.api, **{member: made["id"]})
+        assert restored.data.read("/home/user/kept") == b"kept", member
+        assert restored.document["snapshot_id"] == made["id"], member
+        assert restored.document["template"] == made["template"], member
+        sandbox.api.destroy(restored.id)
 
 
 def test_a_restored_sandbox_is_a_new_one(sandbox, stack):
@@ -285,6 +286,7 @@ def test_size_of_a_checkpoint_of_a_restored_sandbox(sandbox):
     assert third.data.check("wc -c <first; wc -c <second") == "30000000\n20000000\n"
 
 
+@pytest.mark.long
 def test_size_and_shape(make_account):
     account = make_account("pro")
     sandbox = Sandbox.create(account.api, cpu=2, memory_mb=768)
@@ -376,7 +378,7 @@ def test_pages(make_account):
     account = make_account()
     second = account.make_team()
     one, other = Sandbox.create(account.api), Sandbox.create(account.api, team=second)
-    made = [checkpoint(one if i % 3 else other, f"c{i}") for i in range(7)]
+    made = [checkpoint(one if i % 3 else other, f"c{i}") for i in range(5)]
     newest_first = [document["id"] for document in reversed(made)]
 
     def walk(query):

@@ -53,6 +53,7 @@ def test_each_hook_runs_at_its_time(account):
     assert notes(fork) == notes(sandbox) + ["fork"] and fork.show()["hooks"] == hooks
 
 
+@pytest.mark.long
 def test_the_hook_knows_where_the_sandbox_comes_from(account):
     sandbox = made(account, {"after_resume": note("$SANDLOT_RESUMED_FROM")})
     sandbox.pause()
@@ -125,8 +126,8 @@ def test_an_agent_that_is_stopped_delays_a_pause_by_the_time_of_the_hook(account
     ({"after_resume": {"command": "true", "on_failure": "retry"}}, "/hooks/after_resume/on_failure"),
     ({"after_pause": {"command": "true"}}, "/hooks/after_pause"),
 ])
-def test_refusals(account, hooks, field):
-    assert_error(account.api.post("/v1/sandboxes", {"hooks": hooks}), 422, "invalid_request", field)
+def test_refusals(module_account, hooks, field):
+    assert_error(module_account.api.post("/v1/sandboxes", {"hooks": hooks}), 422, "invalid_request", field)
 
 
 def test_a_policy_applies_while_the_hook_before_a_pause_runs(account):

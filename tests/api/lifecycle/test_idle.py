@@ -13,6 +13,15 @@ SHORTEST_S = 30
 PATIENCE_S = 300
 AGENT = "/usr/lib/sandlot/sandlot-agent"
 IDLE = {"idle_timeout": SHORTEST_S, "auto_resume": True}
+# A sandbox is busy with 2 % of a processor. This takes 30 % at most: other tests run at the same time.
+BUSY = """
+import time
+while True:
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        pass
+    time.sleep(0.7)
+"""
 
 
 def test_an_idle_sandbox_is_paused_and_others_are_not(make_sandbox):
@@ -20,7 +29,7 @@ def test_an_idle_sandbox_is_paused_and_others_are_not(make_sandbox):
     idle.data.check("echo kept >/run/lock/memory; sync", user="root")
     others = [make_sandbox(lifecycle=IDLE) for _ in range(4)] + [make_sandbox()]
     busy, held, holder, commander, without = others
-    busy.data.background("sh", "-c", "while :; do :; done")
+    busy.data.background("python3", "-c", BUSY)
     assert held.api.request("PUT", f"{held.path}/hold", {"seconds": 3600}).json()["hold_until"]
     holder.data.check("""curl -sf -d '{"seconds": 3600}' http://127.0.0.1:49983/hold""")
     commander.data.background(AGENT, "hold", "--", "sleep", "1000")
@@ -87,16 +96,15 @@ def test_it_is_changed_and_ended(make_sandbox):
 
 
 @pytest.mark.parametrize("value", [0, 29, 31536001, -1, 60.5, "60", True])
-def test_other_timeouts_are_refused(account, value):
-    answer = account.api.request("POST", "/v1/sandboxes", {"lifecycle": {"idle_timeout": value}})
+def test_other_timeouts_are_refused(module_account, value):
+    answer = module_account.api.request("POST", "/v1/sandboxes", {"lifecycle": {"idle_timeout": value}})
     assert_error(answer, 422, "invalid_request", "/lifecycle/idle_timeout")
 
 
 @pytest.mark.parametrize("body, field", [({}, "/seconds"), ({"seconds": 0}, "/seconds"), ({"seconds": 604801}, "/seconds"),
                                          ({"seconds": 60, "until": 1}, "/until")])
-def test_other_holds_are_refused(make_sandbox, body, field):
-    sandbox = make_sandbox()
-    answer = sandbox.api.request("PUT", f"{sandbox.path}/hold", body)
+def test_other_holds_are_refused(shared_sandbox, body, field):
+    answer = shared_sandbox.api.request("PUT", f"{shared_sandbox.path}/hold", body)
     assert_error(answer, 422, "invalid_request", field)
 
 

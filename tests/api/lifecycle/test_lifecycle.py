@@ -178,7 +178,7 @@ def test_several_pauses_in_a_row(sandbox):
         assert counter(sandbox)[0] == pid
 
 
-@pytest.mark.parametrize("image", ["of today", "packed, as those of before"])
+@pytest.mark.parametrize("image", ["of today", pytest.param("packed, as those of before", marks=pytest.mark.long)])
 def test_what_lies_in_tmpfs_is_kept(sandbox, stack, image):
     sandbox.data.check("head -c 8M /dev/urandom >/dev/shm/kept; cd /dev/shm; md5sum kept >/tmp/sum; ln -s kept link")
     sandbox.pause()
@@ -293,7 +293,7 @@ def make_memory_unusable(stack, sandbox, how):
         stack.incus.write_file(sandbox.instance, "/home/user/held.txt", b"longer than before\n")
 
 
-@pytest.mark.parametrize("how", ["image lost", "open file changed"])
+@pytest.mark.parametrize("how", ["image lost", pytest.param("open file changed", marks=pytest.mark.long)])
 def test_resume_from_disk_when_memory_cannot_be_restored(make_sandbox, stack, how):
     secret = "value-of-the-environment"
     sandbox = make_sandbox(envs={"KEPT": secret})

@@ -57,6 +57,7 @@ def test_init_killed_for_want_of_memory(make_sandbox, stack):
     assert sandbox.data.check("echo $KEPT") == "value\n"
 
 
+@pytest.mark.long
 def test_a_process_killed_for_want_of_memory_leaves_the_sandbox(sandbox):
     hog = "x = []\nwhile True: x.append(bytearray(1 << 20))"
     assert sandbox.data.run("python3", "-c", hog).exit_code != 0

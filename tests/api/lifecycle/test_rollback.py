@@ -82,6 +82,7 @@ def test_only_to_a_checkpoint_of_the_sandbox(sandbox, make_sandbox, other_accoun
     child.data.check("test ! -e /home/user/later")
 
 
+@pytest.mark.long
 def test_rollbacks_pauses_and_deletes_at_once_end_in_one_state(make_sandbox, stack):
     sandbox = make_sandbox()
     checkpoint(sandbox, "base", memory=True)

@@ -119,5 +119,5 @@ def test_an_agent_that_is_killed(account):
     ([{"name": f"a{i}", "command": "true"} for i in range(17)], "/services"),
     ([{"name": f"a{i}", "command": "x" * 16384} for i in range(5)], "/services"),
 ])
-def test_refusals(account, list_, field):
-    assert_error(account.api.post("/v1/sandboxes", {"services": list_}), 422, "invalid_request", field)
+def test_refusals(module_account, list_, field):
+    assert_error(module_account.api.post("/v1/sandboxes", {"services": list_}), 422, "invalid_request", field)

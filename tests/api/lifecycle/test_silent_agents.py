@@ -51,8 +51,11 @@ def test_it_is_known_in_calls_state_and_events(make_sandbox, silence):
     answer = wait_until(lambda: (answer := run(sandbox)).status != 200 and answer, PATIENCE_S, "the refusal", 0.5)
     assert_error(answer, 502, "runtime_unavailable")
     assert "agent of this sandbox does not answer" in answer.json()["message"], answer
-    for answer in (sandbox.data.download("/etc/hostname"), sandbox.preview(3000).request("GET", "/", timeout_s=PATIENCE_S)):
-        assert answer.status == 502, answer
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        at_once = [pool.submit(sandbox.data.download, "/etc/hostname"),
+                   pool.submit(sandbox.preview(3000).request, "GET", "/", timeout_s=PATIENCE_S)]
+        for answer in (one.result() for one in at_once):
+            assert answer.status == 502, answer
     told = events.until(sandbox.api, "sandbox.silent", query)
     shown = sandbox.show()
     assert shown["state"] == "ready" and shown["silent_since"] == told["data"]["since"], (shown, told)

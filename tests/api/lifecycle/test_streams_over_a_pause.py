@@ -241,6 +241,7 @@ def state_of(data, pid):
     return data.read(f"/proc/{pid}/stat").rpartition(b") ")[2][:1]
 
 
+@pytest.mark.long
 def test_a_stopped_process_is_kept_and_stays_stopped(sandbox):
     """As one is that a person has stopped in a terminal with Ctrl-Z."""
     pid = int(sandbox.data.check("sleep 1000 >/dev/null 2>&1 & kill -STOP $!; echo $!"))

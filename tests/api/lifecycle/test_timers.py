@@ -152,6 +152,7 @@ def early(sandbox):
     return int(now) - calendar.timegm(time.strptime(line.strip(), "%a %b %d %H:%M:%S %Y"))
 
 
+@pytest.mark.long
 def test_start_times_of_processes_are_right(make_sandbox):
     """ps adds up the time of the boot and a time since then: both count a pause, or neither does."""
     sandbox = make_sandbox()

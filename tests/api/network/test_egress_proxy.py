@@ -217,7 +217,7 @@ def ask(sandbox, scheme="https"):
     return sandbox.data.check(f"curl -sS --max-time 20 {scheme}://{HOST}/ 2>&1 || true")
 
 
-@pytest.mark.parametrize("proxy", [SOCKS, HTTP])
+@pytest.mark.parametrize("proxy", [SOCKS, pytest.param(HTTP, marks=pytest.mark.long)])
 def test_requests_of_rules_leave_through_the_proxy(sandbox, outside, tls, proxy):
     rules = [{"host": HOST, "headers": {"X-Api-Key": "${secrets.llm}"}}, {"host": HOST, "port": 80}]
     closed = {"allow_internet_access": False, "rules": rules}
@@ -241,7 +241,8 @@ def test_requests_of_rules_leave_through_the_proxy(sandbox, outside, tls, proxy)
 # --- closed ---
 
 
-@pytest.mark.parametrize("port", [1082, 3130, 3131, 3133, 3134, 9])
+@pytest.mark.parametrize("port", [
+    1082, 3130, *(pytest.param(port, marks=pytest.mark.long) for port in (3131, 3133, 3134)), 9])
 def test_a_proxy_that_does_not_work_closes(sandbox, outside, internet, port):
     policy(sandbox, {**(SOCKS if port < 3000 else HTTP), "port": port})
     count = lambda: sum(one["count"] for one in denied(sandbox, "proxy") if one["target"] == HERE)

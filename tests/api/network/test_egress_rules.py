@@ -205,6 +205,8 @@ CLIENTS = {
     "apt": ([], f"echo 'deb [trusted=yes] https://{HOST}/apt stable main' >/tmp/list; apt-get update "
             "-o Dir::Etc::SourceList=/tmp/list -o Dir::Etc::SourceParts=- -o Acquire::Retries=0", "/apt/dists/stable/InRelease"),
 }
+# Further clients that use Node.js or Python.
+MORE_CLIENTS = ("axios", "npm", "httpx", "pip")
 
 
 def carry(sandbox, tmp_path, carried, name, programs):
@@ -253,7 +255,9 @@ def python_libraries(sandbox, tmp_path_factory):
     sandbox.data.check("mkdir -p /tmp/python && tar -xzf /tmp/python.tar.gz -C /tmp/python")
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", [
+    *(name for name in CLIENTS if name not in MORE_CLIENTS),
+    *(pytest.param(name, marks=pytest.mark.long) for name in MORE_CLIENTS)])
 def test_clients_trust_the_proxy_without_an_option(plain, outside, tmp_path, carried, request, client):
     """What a client makes of the server's answer is its own: the server got its request, with the secret."""
     programs, command, target = CLIENTS[client]

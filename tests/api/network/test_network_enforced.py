@@ -113,6 +113,7 @@ def test_every_refusal_comes_at_once_and_is_the_same(sandbox, internet):
         assert "network policy" in answer["reason"] and ("approval" in answer["reason"]) == ("ask" in fields)
 
 
+@pytest.mark.long
 def test_common_programs_end_at_once_where_they_are_refused(sandbox, internet):
     """timeout(1) ends with 124 what would still wait."""
     policy(sandbox, ask=True)

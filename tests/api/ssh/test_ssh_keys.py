@@ -129,7 +129,7 @@ def test_the_record_of_the_host_key(stack):
     assert record.split()[3:] == [str(said["algorithm"]), "2", said["sha256"]]
 
 
-@pytest.mark.parametrize("end", ["removed", "expired"])
+@pytest.mark.parametrize("end", ["removed", pytest.param("expired", marks=pytest.mark.long)])
 def test_a_session_ends_with_its_key(stack, account, sandbox, tmp_path, end):
     expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 30))
     ssh = Ssh(stack, tmp_path, account, **({"expires_at": expires} if end == "expired" else {}))

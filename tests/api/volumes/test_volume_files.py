@@ -550,14 +550,13 @@ def test_a_folder_and_a_link_that_change_places(module_account):
                            volume.put(f"/{name}/sandlot-raced", b"x"), volume.make(f"/{name}/sandlot-folder")):
                 assert b"root:" not in answer.body and b"shadow" not in answer.body, answer
                 answers[answer.status] += 1
-    for _ in range(2):
-        pausing = InBackground(sandbox.pause)
-        while pausing.is_alive():
-            ask()
+    pausing = InBackground(sandbox.pause)
+    while pausing.is_alive():
         ask()
-        resuming = InBackground(sandbox.resume)
-        while resuming.is_alive():
-            ask()
+    ask()
+    resuming = InBackground(sandbox.resume)
+    while resuming.is_alive():
+        ask()
     assert set(answers) <= {200, 201, 404, 409, 422} and answers[200] + answers[201] > 0 and answers[422] > 0, answers
     pid = sandbox.stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"]
     for place in ("/etc", f"/proc/{pid}/root/etc"):
@@ -636,9 +635,9 @@ def test_many_entries_and_a_deep_tree(module_account):
     sandbox.data.upload("/tmp/many.py", b"""
 import os
 os.mkdir("/data/many"); os.chdir("/data/many")
-for i in range(25000): os.close(os.open(str(i), os.O_CREAT))
+for i in range(6000): os.close(os.open(str(i), os.O_CREAT))
 os.mkdir("/data/deep"); os.chdir("/data/deep")
-for i in range(6000):
+for i in range(3000):
     os.mkdir("d"); os.close(os.open("f", os.O_CREAT)); os.chdir("d")
 """)
     sandbox.data.check("python3 /tmp/many.py")
@@ -651,9 +650,9 @@ for i in range(6000):
         if "next_token" not in page:
             break
         if len(seen) == 1000: # what comes and goes meanwhile moves nothing else
-            volume.write("/many/new", b""), volume.remove("/many/24999")
+            volume.write("/many/new", b""), volume.remove("/many/5999")
         query["next_token"] = page["next_token"]
-    assert len(seen) == len(set(seen)) and set(seen) >= {str(i) for i in range(24999)}
+    assert len(seen) == len(set(seen)) and set(seen) >= {str(i) for i in range(5999)}
     assert_error(volume.list("/deep", next_token=query["next_token"]), 422, "invalid_next_token", "next_token")
     assert_error(volume.list("/many", next_token="x"), 422, "invalid_next_token", "next_token")
     assert volume.remove("/deep", recursive="true").status == 204

@@ -79,7 +79,7 @@ def race(account, times):
 
 
 def test_a_write_and_an_attach(make_account):
-    race(make_account("pro"), 8)
+    race(make_account("pro"), 3)
 
 
 @pytest.mark.alone

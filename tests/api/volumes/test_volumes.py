@@ -227,10 +227,10 @@ def test_a_cold_create_mounts_too(make_account):
     account = make_account("pro")
     volume = account.api.create_volume(name=volume_name())
     made = [Sandbox.create(account.api, cpu=2, memory_mb=768, volume_mounts={"/data": volume["name"]})
-            for _ in range(6)]
+            for _ in range(2)]
     for n, sandbox in enumerate(made):
         sandbox.data.check(f"echo {n} >/data/{n}")
-    assert made[0].data.check("cat /data/*") == "0\n1\n2\n3\n4\n5\n"
+    assert made[0].data.check("cat /data/*") == "0\n1\n"
 
 
 # --- pause, resume, destroy ---
@@ -259,6 +259,7 @@ def test_a_checkpoint_with_memory_is_refused_with_the_reason(api, make_sandbox, 
     assert refused["message"] == "A checkpoint of a sandbox with volumes cannot have its memory."
 
 
+@pytest.mark.long
 def test_what_another_sandbox_wrote_while_it_was_paused(make_sandbox, volume):
     mounts = {"/data": volume["name"]}
     first = make_sandbox(volume_mounts=mounts)
@@ -281,6 +282,7 @@ def test_a_volume_names_its_sandboxes(api, make_sandbox, volume):
     assert "builder" in assert_error(api.delete(path_of(volume)), 409, "volume_attached")["message"]
 
 
+@pytest.mark.long
 def test_delete_while_attached(api, make_sandbox, volume):
     pair = [make_sandbox(volume_mounts={"/data": volume["name"]}) for _ in range(2)]
     message = assert_error(api.delete(path_of(volume)), 409, "volume_attached")["message"]
@@ -292,6 +294,7 @@ def test_delete_while_attached(api, make_sandbox, volume):
     assert api.delete(path_of(volume)).status == 204
 
 
+@pytest.mark.long
 def test_a_create_and_a_delete_at_once(api, stack, volume):
     """One of the two wins, and nothing is left over either way."""
     for _ in range(6):
