@@ -50,8 +50,9 @@ class Stream:
         return self
 
     def output(self, kind="stdout"):
-        """The next piece of output, of that kind."""
-        return base64.b64decode(next(self)["event"]["data"][kind])
+        """The next piece of output, of that kind. A quiet stream has keepalives before it."""
+        event = next(message["event"] for message in self if "keepalive" not in message["event"])
+        return base64.b64decode(event["data"][kind])
 
     def __next__(self):
         if self.ended:
