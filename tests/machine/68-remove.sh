@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The packages are removed, without a purge, and installed again while a sandbox runs: the service answers as before, and
+# the sandbox continues.
+# shellcheck shell=bash
+
+begin kept
+apt-get -y -o Dpkg::Use-Pty=0 remove 'sandlot*' </dev/null
+nft list table inet sandlot >/dev/null
+cd /root/packages || fail "the packages are gone"
+apt-get -y -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-unsafe-io --no-install-recommends install ./*.deb </dev/null
+wait_until 900 sandlotctl doctor
+still_runs kept
+policy_holds kept
+pause_and_resume kept
+sandlot rm kept
