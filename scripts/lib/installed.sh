@@ -219,6 +219,22 @@ incus_environment()
     [[ $pid != 0 ]] && tr '\0' '\n' <"/proc/$pid/environ" | sed -n "s/^$1=//p"
 }
 
+# installed_other_filters: says which packet filters of the machine drop packets of sandboxes, unless they have a rule.
+installed_other_filters()
+{
+    local chains chain
+
+    chains=$(nft -j list chains 2>/dev/null | jq -r '.nftables[] | .chain // empty |
+        select((.hook == "forward" or .hook == "input") and (.family == "ip" or .family == "inet") and
+            (.policy == "drop" or .table == "firewalld") and (.table | startswith("sandlot") | not)) |
+        "chain \(.name) of table \(.table)"') || return 0
+    while read -r chain; do
+        [[ -z $chain ]] ||
+            note "your $chain must let packets of sandboxes pass: see \"A firewall of your own\" in" \
+                "doc/howto/install-by-hand.md"
+    done <<<"$chains"
+}
+
 # installed_incus: the daemon with our helpers around it; a restart of it ends no sandbox.
 installed_incus()
 {
@@ -234,6 +250,7 @@ installed_incus()
     # It counts as started where a purge has removed the table since.
     nft list table inet sandlot >/dev/null 2>&1 || systemctl restart sandlot-nftables.service ||
         die "cannot load the packet filter; read its log with journalctl -u sandlot-nftables"
+    installed_other_filters
     # Earlier versions of sandlot disabled mounts that map user ids.
     if [[ $(incus_environment INCUS_EXEC_PATH) != "$PREFIX/libexec/sandlot/incusd-exec" ||
         -n $(incus_environment INCUS_IDMAPPED_MOUNTS_DISABLE) ]]; then
