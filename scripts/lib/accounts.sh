@@ -32,13 +32,20 @@ accounts_registries()
     "$SCRIPTS_DIR/package-registries" "$list" | ctl profile set package-registries --file -
 }
 
+# accounts_has_template: the mark may be older than the database, or of another default template.
+accounts_has_template()
+{
+    ctl --json template list --team deployment |
+        jq -e --arg slug "$TEMPLATE" 'any(.template_versions[]; .slug == $slug and .state == "ready")' >/dev/null
+}
+
 # accounts_template: a new version when the image is a new one.
 accounts_template()
 {
     local key
 
     key=$(<"$STATE_ROOT/template.key")
-    if [[ -e $MARKS_DIR/template && $(<"$MARKS_DIR/template") == "$key" ]]; then
+    if [[ -e $MARKS_DIR/template && $(<"$MARKS_DIR/template") == "$key" ]] && accounts_has_template; then
         echo "version for image $key is there"
         return 0
     fi

@@ -10,9 +10,6 @@ SETUP_WORDS=(DOMAIN CERTIFICATE_DIR DATABASE RANGE NIC_PREFIX POOL_SIZE POOL_SOU
 # The status of a set-up that ends because this kernel is too old; debian/sandlot.postinst knows it.
 SETUP_NEEDS_KERNEL=3
 
-# "yes" when this run has changed settings of programs that may already run.
-SETTINGS_CHANGED=no
-
 # installed_recall: what the command line left open is as it was, or usual.
 installed_recall()
 {
@@ -114,6 +111,17 @@ installed_certificate()
     install -m 644 "$TLS_DIR/ca.pem" "$ETC_DIR/ca.pem"
 }
 
+# installed_renew: a certificate of this machine's own authority that ends soon; certbot renews its own ones.
+installed_renew()
+{
+    if [[ -n $CERTIFICATE_DIR ]] || tls_valid "$TLS_DIR/server.pem"; then
+        echo "no certificate of the set-up ends soon"
+        return 0
+    fi
+    installed_certificate
+    systemctl reload nginx.service || note "nginx does not use the new certificate: it cannot be reloaded"
+}
+
 installed_config_lines()
 {
     printf 'base_url = https://api.%s\ndata_plane_host = %s\nconsole_url = https://console.%s\n' \
@@ -186,16 +194,18 @@ installed_config()
             installed_config_lines
         } | write_file 644 root:root "$CONFIG_FILE"
     elif [[ -e $written ]] && ! cmp -s "$written" <(installed_config_lines); then
+        # Programs that run have the old settings, also when this run fails before it restarts them.
+        touch "$MARKS_DIR/restart"
         installed_config_change "$written"
-        SETTINGS_CHANGED=yes
     fi
     installed_config_lines | write_file 644 root:root "$written"
     if [[ ! -e $ETC_DIR/keyring ]]; then
         [[ ! -e $MARKS_DIR/keyring ]] ||
             die "$ETC_DIR/keyring is missing: restore its copy; without it, the encrypted data of the database is lost"
         ctl keyring new "$ETC_DIR/keyring"
-        touch "$MARKS_DIR/keyring"
     fi
+    # Also of one that the operator has copied here, for example from a backup.
+    touch "$MARKS_DIR/keyring"
     systemd-tmpfiles --create sandlot.conf
     "$PREFIX/sbin/sandlot-api" --config "$CONFIG_FILE" --check-config
 }
@@ -207,6 +217,22 @@ incus_environment()
 
     pid=$(systemctl show --property MainPID --value incus.service)
     [[ $pid != 0 ]] && tr '\0' '\n' <"/proc/$pid/environ" | sed -n "s/^$1=//p"
+}
+
+# installed_other_filters: says which packet filters of the machine drop packets of sandboxes, unless they have a rule.
+installed_other_filters()
+{
+    local chains chain
+
+    chains=$(nft -j list chains 2>/dev/null | jq -r '.nftables[] | .chain // empty |
+        select((.hook == "forward" or .hook == "input") and (.family == "ip" or .family == "inet") and
+            (.policy == "drop" or .table == "firewalld") and (.table | startswith("sandlot") | not)) |
+        "chain \(.name) of table \(.table)"') || return 0
+    while read -r chain; do
+        [[ -z $chain ]] ||
+            note "your $chain must let packets of sandboxes pass: see \"A firewall of your own\" in" \
+                "doc/howto/install-by-hand.md"
+    done <<<"$chains"
 }
 
 # installed_incus: the daemon with our helpers around it; a restart of it ends no sandbox.
@@ -224,6 +250,7 @@ installed_incus()
     # It counts as started where a purge has removed the table since.
     nft list table inet sandlot >/dev/null 2>&1 || systemctl restart sandlot-nftables.service ||
         die "cannot load the packet filter; read its log with journalctl -u sandlot-nftables"
+    installed_other_filters
     # Earlier versions of sandlot disabled mounts that map user ids.
     if [[ $(incus_environment INCUS_EXEC_PATH) != "$PREFIX/libexec/sandlot/incusd-exec" ||
         -n $(incus_environment INCUS_IDMAPPED_MOUNTS_DISABLE) ]]; then
@@ -296,8 +323,9 @@ installed_programs()
 {
     systemctl list-unit-files --no-legend 'sandlot-*.socket' | cut -d ' ' -f 1 |
         xargs systemctl enable --quiet sandlot-dispatcher.service sandlot-ssh.service sandlot.target
-    if [[ $SETTINGS_CHANGED == yes ]]; then
+    if [[ -e $MARKS_DIR/restart ]]; then
         systemctl restart sandlot.target
+        rm -f "$MARKS_DIR/restart"
     fi
     systemctl start sandlot.target sandlot-ssh.service || die "some programs do not start; systemctl --failed lists them"
 }
@@ -368,6 +396,7 @@ installed_up()
 # installed_after_upgrade: sandboxes that run keep the agent that they have.
 installed_after_upgrade()
 {
+    step "certificate" installed_renew
     step "default template's tree" template_package_use
     step "default template's image" template_import
     step "template \"$TEMPLATE\"" accounts_template

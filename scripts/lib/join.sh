@@ -112,14 +112,35 @@ join_files()
     rm -f "$JOIN_DIR/answer"
 }
 
+# join_listen: Incus listens at the address of this machine. An Incus with projects of its own may listen already: other
+# clients use that address, so it stays.
+join_listen()
+{
+    local wanted=$JOIN_ADDRESS:$JOIN_PORT_INCUS there
+
+    there=$(incus_cli config get core.https_address)
+    case $there in
+    "$wanted" | "$JOIN_ADDRESS" | "$JOIN_ADDRESS:" | :"$JOIN_PORT_INCUS" | 0.0.0.0 | 0.0.0.0:"$JOIN_PORT_INCUS" | '[::]' | '[::]':"$JOIN_PORT_INCUS")
+        echo "Incus listens at $there"
+        ;;
+    '')
+        incus_cli config set core.https_address "$wanted" ||
+            die "Incus cannot listen at $wanted; give an address of this machine with --address"
+        ;;
+    *)
+        die "Incus of this machine listens at $there, but the front nodes need $wanted: run" \
+            "\"incus config set core.https_address :$JOIN_PORT_INCUS\" (all addresses), and repeat this command"
+        ;;
+    esac
+}
+
 # join_trust CERTIFICATE: who shows it may use our project, and nothing else of this Incus.
 join_trust()
 {
     local fingerprint member
 
     member=$(incus_cli query /1.0 | jq -r 'if .environment.server_clustered then .environment.server_name else empty end')
-    incus_cli config set core.https_address "$JOIN_ADDRESS:$JOIN_PORT_INCUS" ||
-        die "Incus cannot listen at $JOIN_ADDRESS:$JOIN_PORT_INCUS; give an address of this machine with --address"
+    join_listen
     incus_cli project show "$PROJECT" >/dev/null 2>&1 ||
         incus_cli project create "$PROJECT" -c features.images=false -c features.profiles=true \
             -c features.storage.volumes=true -c restricted=true -c restricted.containers.lowlevel=allow \

@@ -240,6 +240,12 @@ descendants_end()
     kill -TERM "$1" 2>/dev/null || true
 }
 
+# logs_apart NAME: the logs of steps that delete LOG_DIR, in a folder that no other user can prepare.
+logs_apart()
+{
+    LOG_DIR=$(mktemp -d "/tmp/sandlot-$1.XXXXXX")
+}
+
 # wait_for SECONDS COMMAND…: tries COMMAND every 50 ms until it succeeds.
 wait_for()
 {

@@ -15,6 +15,7 @@
 #include "firewall/dns_server.h"
 #include "firewall/netfilter.h"
 #include "firewall/stale_flows.h"
+#include "firewall/state.h"
 
 #define TICK_MS          50
 #define IDLE_MS          500 /* between two ticks without pending work */
@@ -41,6 +42,7 @@ struct service {
         struct service *service;
     } wake;
     uint64_t table_handle;
+    bool marked; /* the state directory has table.missing */
     int64_t next_tick_ms, next_table_check_ms, next_save_ms;
     pthread_t thread;
     bool running;
@@ -141,6 +143,19 @@ static void on_wake(struct loop_source *source, uint32_t events)
 
 /* --- periodic work --- */
 
+/* Without the table no packet of a sandbox is filtered: for example after "flush ruleset" of the
+ * machine's own filter. The mark is written at each check, because the unit that loads the table
+ * deletes it also when it failed. */
+static void mark_table(struct service *service, bool missing)
+{
+    error_auto err = NULL;
+    if (!missing && !service->marked)
+        return;
+    service->marked = missing;
+    if (state_mark_table(service->filter->settings->firewall_state_dir, missing, &err) < 0)
+        log_error("cannot ask systemd to load the nftables table", LOG_ERROR(err));
+}
+
 /* Apply all policies again when the table was loaded again (conf/nftables/load-network): then its
  * maps are empty, and all addresses are closed. */
 static void check_table(struct service *service)
@@ -153,6 +168,7 @@ static void check_table(struct service *service)
                   LOG_ERROR(err));
         return;
     }
+    mark_table(service, !handle);
     if (handle == service->table_handle && !filter->table_missing)
         return;
     filter->table_missing = !handle;
@@ -162,7 +178,7 @@ static void check_table(struct service *service)
     }
     if (handle != service->table_handle)
         log_warning(handle ? "the nftables table was loaded again; applied all policies again"
-                           : "the nftables table does not exist; load it with load-network",
+                           : "the nftables table does not exist; sandlot-nftables must load it",
                     LOG_STR("table", filter->settings->firewall_table),
                     LOG_INT("sandboxes", filter->count));
     service->table_handle = handle;

@@ -114,6 +114,17 @@ int state_put_relay(const char *directory, const struct certificate_pair *pair, 
     return error_set_errno(err, ERR_INTERNAL, errnum, "cannot write %s", path);
 }
 
+int state_mark_table(const char *directory, bool missing, struct error **err)
+{
+    autofree char *path = xasprintf("%s/table.missing", directory);
+    if (!missing)
+        return unlink(path) == 0 || errno == ENOENT
+                   ? 0
+                   : error_set_errno(err, ERR_INTERNAL, errno, "cannot remove %s", path);
+    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    return fd >= 0 ? 0 : error_set_errno(err, ERR_INTERNAL, errno, "cannot write %s", path);
+}
+
 static int load_file(const char *path, json_t **json, struct policy_wire *wire, struct error **err)
 {
     struct stat status;

@@ -16,6 +16,10 @@ int state_forget_ended(const char *directory, uint32_t address, struct error **e
 /* Store a new certificate of the relay, with its key, in relay.new. Errors: ERR_INTERNAL. */
 int state_put_relay(const char *directory, const struct certificate_pair *pair, struct error **err);
 
+/* Create table.missing, or delete it. systemd loads the packet filter while the file exists
+ * (conf/systemd/sandlot-nftables-lost.path). Errors: ERR_INTERNAL. */
+int state_mark_table(const char *directory, bool missing, struct error **err);
+
 /* Call found() for each file. It takes wire; answers is an array that it must not keep. A file that
  * cannot be read is logged and skipped: its sandbox stays closed until the control plane applies
  * its policy again. Errors: ERR_CONFIG: the directory cannot be read. */
