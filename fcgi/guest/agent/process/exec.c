@@ -63,7 +63,7 @@ static json_t *describe_end(const struct exec *exec, const struct process_end *e
         killed ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), "signal", signal_name,
         "timed_out", end->reason == REASON_TIME_LIMIT, "oom", end->reason == REASON_OUT_OF_MEMORY,
         "reason", process_reason_name(end->reason), "message", *end->message ? end->message : NULL,
-        "duration_ms", (json_int_t)(clock_monotonic_ms() - exec->began_ms));
+        "duration_ms", (json_int_t)(end->at_ms - exec->began_ms));
 }
 
 static void add_output(json_t *answer, const char *name, struct exec_output *output)

@@ -75,10 +75,11 @@ void process_log_set_max(struct process_log *log, size_t max)
 
 static bool continues(const struct process_log *log, const struct process_log_entry *entry,
                       const struct process_log_source *source, enum process_output_kind kind,
-                      size_t size, int64_t now_ms)
+                      uint64_t offset, size_t size, int64_t now_ms)
 {
     return entry && !log->sealed && entry->source == source && entry->kind == kind &&
-           entry->size + size <= MERGE_MAX && now_ms - entry->at_ms < MERGE_MS;
+           entry->offset + entry->size == offset && entry->size + size <= MERGE_MAX &&
+           now_ms - entry->at_ms < MERGE_MS;
 }
 
 static void extend(struct process_log *log, struct process_log_entry *entry, const char *data,
@@ -112,11 +113,17 @@ void process_log_append(struct process_log *log, struct process_log_source *sour
 {
     int64_t now_ms = clock_now_ms();
     struct process_log_entry *last = TAILQ_LAST(&log->entries, process_log_entries);
+    size_t head = room_of(source, 0);
+    size_t most = log->max > head ? log->max - head : 0;
+    size_t cut = size > most ? size - most : 0;
+    offset += cut;
+    data += cut;
+    size -= cut;
     const struct process_log_entry as = {
         .source = source, .at_ms = now_ms, .offset = offset, .kind = kind};
-    if (continues(log, last, source, kind, size, now_ms))
+    if (continues(log, last, source, kind, offset, size, now_ms))
         extend(log, last, data, size);
-    else if (room_of(source, size) <= log->max)
+    else if (size)
         add(log, &as, data, size);
     make_room(log, 0);
 }
