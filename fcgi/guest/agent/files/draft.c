@@ -45,8 +45,8 @@ static char *name_beside(const char *path)
 
 /* --- the existing file --- */
 
-/* *fd stays -1 without a file. It is opened for writing, so a refusal refuses the upload. The kernel
- * refuses to write a program that runs, but another file can take its place. */
+/* *fd stays -1 without a file. It is opened for writing, so a refusal refuses the upload. The
+ * kernel refuses to write a program that runs, but another file can take its place. */
 static int look(const struct draft *draft, int *fd, struct stat *status, struct rpc_error *error)
 {
     const int flags = O_NONBLOCK | O_NOCTTY | O_CLOEXEC;

@@ -19,8 +19,8 @@
 #include "agent/files/files_routes.h"
 #include "base/mem.h"
 
-/* Files of /proc say that they are empty, those of /sys that they fill a page. Up to this many bytes
- * are read at once; the answer with a longer file has no Content-Length. */
+/* Files of /proc say that they are empty, those of /sys that they fill a page. Up to this many
+ * bytes are read at once; the answer with a longer file has no Content-Length. */
 #define SIZELESS_MAX (1024 * 1024)
 
 #define ETAG_SIZE    64

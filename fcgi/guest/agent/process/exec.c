@@ -240,7 +240,7 @@ static int find_user(struct request *request, const char *name, struct user *use
         return 0;
     if (error->code == RPC_UNAUTHENTICATED)
         rpc_error_set(error, RPC_NO_SUCH_USER, "the sandbox has no user '%s'", name);
-    return -1;
+    return rpc_error_name(error, "/user");
 }
 
 int exec_launch(struct request *request, const struct exec_call *call, struct process **process,

@@ -12,7 +12,8 @@
  * the rest into the log, so that the background programs never wait and get no SIGPIPE.
  *
  * A program that exited stays a zombie until the end of its output, so that no other process gets
- * its pid. Then it is reaped, as is one that a signal ended. For half a minute, clients may still ask how it ended.
+ * its pid. Then it is reaped, as is one that a signal ended. For half a minute, clients may still
+ * ask how it ended.
  */
 #pragma once
 
