@@ -42,8 +42,8 @@ struct total {
     uint64_t last, sum;
 };
 
-/* After a resume the kernel counts from 0 again. A file that cannot be read now, for example for want
- * of a descriptor, changes nothing. */
+/* After a resume the kernel counts from 0 again. A file that cannot be read now, for example for
+ * want of a descriptor, changes nothing. */
 static uint64_t add_up(struct total *total, const char *const *files, const char *word)
 {
     uint64_t now;
