@@ -109,6 +109,20 @@ def test_the_time_limit_ends_the_process_group_and_is_told(data):
                30, "the group has ended")
 
 
+def test_a_server_in_its_own_session_outlives_the_time_limit_and_writes_on(data):
+    server = "echo begun; until [ -e limit-go ]; do sleep 0.1; done; echo late && touch limit-done"
+    answer = run(data, f"setsid sh -c '{server}' & sleep 300", timeout=1)
+    assert answer["timed_out"] and answer["stdout"] == "begun\n", answer
+    data.upload("/home/user/limit-go", b"")
+    wait_until(lambda: run(data, "test -e limit-done")["exit_code"] == 0, 30, "the end of the server")
+    run(data, "rm limit-done limit-go")
+
+
+def test_the_duration_is_that_of_the_program(data):
+    """Not with the wait for what a program in the background may write."""
+    assert min(run(data, "sleep 5 & echo begun")["duration_ms"] for _ in range(5)) < 200
+
+
 def test_a_signal_is_told(data):
     answer = run(data, "kill -TERM $$")
     assert (answer["exit_code"], answer["signal"], answer["timed_out"]) == (143, "SIGTERM", False)
@@ -237,6 +251,7 @@ def test_bad_fields_are_named(data, body, field):
     response = post(data, body)
     assert response.status == 400, response
     assert response.json()["code"] == 400 and field in response.json()["message"], response
+    assert response.json()["field"].startswith("/"), response
 
 
 def test_an_unknown_user_has_a_code_of_its_own(data):

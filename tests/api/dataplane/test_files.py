@@ -113,6 +113,21 @@ def test_ranges(data, directory):
     assert b"\r\n01\r\n" in several.body and b"\r\n56\r\n" in several.body
 
 
+def test_an_upload_takes_no_condition(data, directory):
+    data.upload(f"{directory}/f", b"kept")
+    for name, value in (("If-None-Match", "*"), ("Content-Range", "bytes 0-0/4")):
+        response = data.upload_octets(f"{directory}/f", b"x", headers={name: value})
+        assert assert_error(response, 400, "invalid_request")["field"] == name
+    assert data.read(f"{directory}/f") == b"kept"
+
+
+def test_a_running_program_is_replaced(data, directory):
+    data.upload(f"{directory}/f", b"")
+    pid = data.check(f"cp /bin/sleep {directory}/program && {{ {directory}/program 300 >/dev/null 2>&1 & echo $!; }}")
+    data.upload(f"{directory}/program", b"#!/bin/sh\necho new\n")
+    assert data.check(f"{directory}/program; kill {pid}") == "new\n"
+
+
 def test_a_full_disk_is_said(make_sandbox):
     sandbox = make_sandbox()
     data = sandbox.data

@@ -6,6 +6,7 @@ import email
 import json
 import os
 import random
+import shutil
 import socket
 import subprocess
 import threading
@@ -384,11 +385,48 @@ class Files(AgentTest):
         online = "/sys/devices/system/cpu/online"
         with open(online, "rb") as file:
             self.assertEqual(self.get(online).read(), file.read())
+        reply = self.agent.send("GET", "/files?download=1&path=/proc/meminfo")
+        self.assertTrue(reply.headers["content-disposition"].startswith("attachment"))
         page = self.folder + "/page"
         data = os.urandom(os.sysconf("SC_PAGESIZE"))
         self.put(page, data).json()
         self.assertEqual(self.get(page).read(), data)
         self.assertEqual(self.get(page, Range="bytes=5-9").read(), data[5:10])
+
+    def test_a_long_file_without_size_is_whole(self):
+        with open("/proc/kallsyms", "rb") as file:
+            symbols = file.read(2 << 20)
+        if len(symbols) < 2 << 20:
+            self.skipTest("this kernel has few symbols")
+        self.assertEqual(self.get("/proc/kallsyms").read()[: 2 << 20], symbols)
+
+    def test_a_program_that_runs_is_replaced(self):
+        path = shutil.copy("/bin/sleep", self.folder + "/program")
+        program = subprocess.Popen([path, "300"])
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        self.put(path, b"#!/bin/sh\necho new\n").json()
+        self.assertIsNone(program.poll())
+        self.assertEqual(subprocess.run([path], capture_output=True, check=True).stdout, b"new\n")
+
+    def test_an_upload_is_of_a_whole_file_without_conditions(self):
+        path = self.old_file("conditional")
+        for name, value in (("Content-Range", "bytes 0-0/3"), ("If-None-Match", "*"), ("If-Match", '"x"'),
+                            ("If-Unmodified-Since", "Sun, 06 Nov 1994 08:49:37 GMT")):
+            reply = self.put(path, b"x", **{name: value, "X-Request-Id": "abc"})
+            self.assertEqual((reply.status, reply.json()["field"]), (400, name))
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), b"old content")
+
+    def test_many_notes_are_all_read(self):
+        path = self.folder + "/notes"
+        notes = {f"X-Metadata-{'n' * 150}{number:02}": "v" for number in range(60)}
+        reply = self.put(path, b"x", **notes)
+        if reply.status != 200:
+            self.skipTest("no room for so many attributes here")
+        status, body = self.agent.unary("filesystem.Filesystem/Stat", {"path": path})
+        self.assertEqual(body["entry"]["metadata"], reply.json()[0]["metadata"])
+        self.assertEqual(len(body["entry"]["metadata"]), 60)
 
     def test_metadata(self):
         path = self.folder + "/meta"
@@ -570,6 +608,29 @@ class Compose(AgentTest):
             self.assertEqual(reader.read(), b"old")
         with open(target, "rb") as file:
             self.assertEqual(file.read(), b"new")
+
+    def test_a_source_by_another_path_is_no_destination(self):
+        """It would be deleted with the sources."""
+        os.mkdir(f"{self.folder}/real")
+        os.symlink("real", f"{self.folder}/way")
+        one, more = self.write("real/one", b"1"), self.write("more", b"2")
+        os.symlink(one, f"{self.folder}/name")
+        for destination in (f"{self.folder}/way/one", f"{self.folder}/name", one):
+            self.error(self.compose([more, one], destination), 400)
+            self.assertEqual([open(path, "rb").read() for path in (one, more)], [b"1", b"2"])
+
+    def test_the_destination_is_written_as_by_an_upload(self):
+        """Through a link, with its mode, and with a name of any length."""
+        target = self.write("m" * 255, b"old")
+        os.chmod(target, 0o700)
+        link = f"{self.folder}/to the long name"
+        os.symlink(target, link)
+        self.assertEqual(self.compose([self.write("piece", b"new")], link).status, 200)
+        self.assertTrue(os.path.islink(link))
+        with open(target, "rb") as file:
+            self.assertEqual(file.read(), b"new")
+        self.assertEqual(os.stat(target).st_mode & 0o7777, 0o700)
+        self.assertEqual(self.compose([self.write("piece", b"x")], f"{self.folder}/{'n' * 255}").status, 200)
 
     def test_a_source_without_a_length(self):
         target = f"{self.folder}/status"

@@ -59,7 +59,11 @@ class Names(AgentTest):
         self.named("POST", "/files/compose", "/sources", body, json)
         self.error(self.agent.send("POST", "/files/compose", body, json), 404)
         self.named("POST", "/hold", "/second", b'{"seconds": 1, "second": 2}', json)
-        self.named("POST", "/exec", "/env", b'{"cmd": "true", "env": {}}', json)
+        for field, value in (("env", b"{}"), ("cwd", b'"/none"'), ("cwd", b'"~none"'), ("envs", b'{"a=b": ""}'),
+                             ("envs", b'{"a": 1}')):
+            self.named("POST", "/exec", "/" + field, b'{"cmd": "true", "%s": %s}' % (field.encode(), value), json)
+        self.named("POST", "/exec", "/cmd", b'{"cmd": "/none", "args": []}', json)
+        self.named("POST", "/exec", "/args", b'{"cmd": "true", "args": ["%s"]}' % (b"x" * 131072), json)
         listed = self.agent.send("POST", "/process.Process/List", b'{"unknown": 1}', {**OURS, **json})
         self.assertEqual(listed.status, 200)
         listed.close()

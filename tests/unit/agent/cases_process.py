@@ -261,6 +261,26 @@ print([l.split()[1] for l in open('/proc/self/status') if l.startswith('SigIgn')
         self.assertEqual(stream.message()[1]["event"]["end"]["status"], "signal: killed")
         self.eventually(lambda: not self.session(pid))
 
+    def test_a_program_in_another_session_writes_on(self):
+        """After a kill, a time limit and a signal, the log gets its output, and it gets no SIGPIPE."""
+        for number, way in enumerate(("kill", "limit", "crash")):
+            go = f"{self.folder}/go {number}"
+            daemon = f"echo ready; until [ -e '{go}' ]; do sleep 0.02; done; echo late {number} && touch '{go}.done'"
+            last = 'sleep 0.5; kill -SEGV $$' if way == "crash" else "sleep 300"
+            stream = self.agent.start("/bin/bash", "-c", 'setsid sh -c "$0" & ' + last, daemon,
+                                      headers={"Connect-Timeout-Ms": "4000"} if way == "limit" else None)
+            pid = stream.message()[1]["event"]["start"]["pid"]
+            stream.message()
+            if way == "kill":
+                self.agent.unary("process.Process/SendSignal", {"process": {"pid": pid},
+                                                                "signal": "SIGNAL_SIGKILL"})
+            self.assertTrue(list(stream.messages())[-1][0] & 2)
+            self.eventually(lambda: not os.path.exists(f"/proc/{pid}"))
+            open(go, "w").close()
+            self.eventually(lambda: os.path.exists(go + ".done"))
+            logs = self.agent.send("GET", "/internal/logs?order=desc&limit=5").json()["logs"]
+            self.assertIn(f"late {number}\n", "".join(entry["data"] for entry in logs))
+
     def test_signals_of_terminals_go_to_the_group(self):
         for name in ("TERM", "INT", "HUP"):
             stream, pid = self.family()
@@ -423,6 +443,12 @@ class Terminal(AgentTest):
             "process": {"pid": pid}, "pty": {"size": {"cols": 50, "rows": 20}}}), (200, {}))
         self.send(pid, b"stty size\n")
         self.read_until(stream, "20 50\r\n", self.PROMPT)
+        # A side that is not named, or is 0, stays.
+        for size in ({"cols": 60}, {"cols": 60, "rows": 0}, {}):
+            self.assertEqual(self.agent.unary("process.Process/Update", {
+                "process": {"pid": pid}, "pty": {"size": size}}), (200, {}))
+        self.send(pid, b"stty size\n")
+        self.read_until(stream, "20 60\r\n", self.PROMPT)
         self.send(pid, b"sh -c 'echo as\"\"leep; exec sleep 100'\n")
         self.read_until(stream, "asleep")
         self.send(pid, b"\x03")

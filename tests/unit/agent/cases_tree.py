@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 import tempfile
 import time
 
@@ -138,6 +139,35 @@ class Tree(AgentTest):
         self.refused(self.call("Remove", path="/"), "invalid_argument")
         self.assertEqual(self.call("Remove", path=self.tree), (200, {}))
         self.assertFalse(os.path.exists(self.tree))
+
+    def test_a_worker_that_is_killed_gives_no_part_of_an_answer(self):
+        """The agent stands while the worker fills the pipe, and finds its beginning there."""
+        for number in range(15000):
+            os.close(os.open(f"{self.tree}/b/{number:05}", os.O_CREAT | os.O_WRONLY))
+        body = json.dumps({"path": self.tree + "/b"}).encode()
+        agent = self.agent.process.pid
+        connection = self.agent.connect()
+        connection.sendall(self.agent.head("POST", "/filesystem.Filesystem/ListDir", {
+            "Content-Type": "application/json", "Content-Length": len(body)}) + body)
+
+        def children():
+            with open(f"/proc/{agent}/task/{agent}/children") as file:
+                return file.read().split()
+
+        self.eventually(children, 20)
+        os.kill(agent, signal.SIGSTOP)
+        try:
+            worker, = children()
+
+            def waits():
+                with open(f"/proc/{worker}/stat") as file:
+                    return file.read().rpartition(")")[2].split()[0] == "S"
+
+            self.eventually(waits, 20)
+            os.kill(int(worker), signal.SIGKILL)
+        finally:
+            os.kill(agent, signal.SIGCONT)
+        self.error(Reply(connection), 500, "internal")
 
     def test_large_trees_do_not_stop_the_agent(self):
         for number in range(19990):

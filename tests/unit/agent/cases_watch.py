@@ -116,6 +116,28 @@ class Watch(AgentTest):
         shutil.rmtree(self.tree + "/t")
         self.changes(stream, ("REMOVE", "t"))
 
+    def test_a_watched_directory_that_goes(self):
+        """The watch ends. It could report nothing, or what happens elsewhere."""
+        for go, kind in ((lambda: os.rename(self.tree, self.tree + ".old"), "RENAME"),
+                         (lambda: shutil.rmtree(self.tree), "REMOVE")):
+            stream = self.watch(recursive=True)
+            watcher = self.call("CreateWatcher", path=self.tree)[1]["watcherId"]
+            go()
+            self.changes(stream, (kind, "."))
+            flags, message = list(stream.messages())[-1]
+            self.assertEqual((flags, message["error"]["code"]), (2, "not_found"))
+            events = []
+
+            def ended():
+                status, body = self.call("GetWatcherEvents", watcherId=watcher)
+                events.extend(body.get("events", []))
+                return status == 404 and "watch its path again" in body["message"]
+
+            self.eventually(ended)
+            self.assertEqual([event["name"] for event in events if event["type"] == f"EVENT_TYPE_{kind}"], ["."])
+            self.assertEqual(self.call("RemoveWatcher", watcherId=watcher), (200, {}))
+            os.mkdir(self.tree)
+
     def test_entries(self):
         stream = self.watch(includeEntry=True)
         with open(self.tree + "/f", "w") as file:

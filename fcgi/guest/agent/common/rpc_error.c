@@ -64,6 +64,13 @@ int rpc_error_set_field(struct rpc_error *error, const char *field, const char *
     return -1;
 }
 
+int rpc_error_name(struct rpc_error *error, const char *field)
+{
+    if (!*error->field)
+        snprintf(error->field, sizeof error->field, "%s", field);
+    return -1;
+}
+
 int rpc_error_within(struct rpc_error *error, const char *objects)
 {
     char member[sizeof error->field];

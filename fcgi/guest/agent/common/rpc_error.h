@@ -31,6 +31,9 @@ int rpc_error_set(struct rpc_error *error, enum rpc_code code, const char *forma
 int rpc_error_set_field(struct rpc_error *error, const char *field, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Name the wrong input of an error that names none. Always returns -1. */
+int rpc_error_name(struct rpc_error *error, const char *field);
+
 /* Name the objects that hold the member of an error: "/cols" within "pty/size" is "/pty/size/cols".
  * An error that names no member stays. Always returns -1. */
 int rpc_error_within(struct rpc_error *error, const char *objects);

@@ -45,10 +45,14 @@ static char *name_beside(const char *path)
 
 /* --- the existing file --- */
 
-/* *fd stays -1 without a file. It is opened for writing, so a refusal refuses the upload. */
+/* *fd stays -1 without a file. It is opened for writing, so a refusal refuses the upload. The
+ * kernel refuses to write a program that runs, but another file can take its place. */
 static int look(const struct draft *draft, int *fd, struct stat *status, struct rpc_error *error)
 {
-    autoclose int opened = open(draft->target, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    const int flags = O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    autoclose int opened = open(draft->target, O_WRONLY | flags);
+    if (opened < 0 && errno == ETXTBSY)
+        opened = open(draft->target, O_RDONLY | flags);
     if (opened < 0 && errno == ENOENT)
         return 0;
     if (opened < 0 || fstat(opened, status) < 0)

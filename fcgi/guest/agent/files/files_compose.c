@@ -6,21 +6,18 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/common/paths.h"
 #include "agent/common/proto.h"
+#include "agent/files/draft.h"
 #include "agent/files/files.h"
 #include "agent/files/files_routes.h"
 #include "agent/framework/worker.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 #define SOURCES_MAX 10000
 
@@ -53,56 +50,19 @@ static int append(const char *source, int to, struct rpc_error *error)
     return 0;
 }
 
-/* A file without a name, which vanishes by itself when the worker is ended; where the file system
- * has no such thing, one with the temporary name. */
-static int open_result(const struct compose *compose, const char *temporary, bool *named)
-{
-    autofree char *folder = xstrdup(compose->destination);
-    char *slash = strrchr(folder, '/');
-    slash[slash == folder] = '\0';
-    *named = false;
-    int fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fd;
-    *named = true;
-    return open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-}
-
-static int give_name(int fd, bool named, const char *temporary, const char *destination)
-{
-    char self[64];
-    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-    if (!named && linkat(AT_FDCWD, self, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) < 0)
-        return -1;
-    return rename(temporary, destination);
-}
-
-static int write_result(const struct compose *compose, const char *temporary,
-                        struct rpc_error *error)
-{
-    bool named;
-    autoclose int fd = open_result(compose, temporary, &named);
-    if (fd < 0 || fchown(fd, compose->user.uid, compose->user.gid) < 0)
-        return rpc_error_set_errno(error, errno, "cannot write '%s'", compose->destination);
-    for (size_t i = 0; i < compose->source_count; i++)
-        if (append(compose->sources[i], fd, error) < 0)
-            return -1;
-    if (give_name(fd, named, temporary, compose->destination) < 0)
-        return rpc_error_set_errno(error, errno, "cannot write '%s'", compose->destination);
-    return 0;
-}
-
 static int work(const void *context, struct buffer *answer, struct rpc_error *error)
 {
     const struct compose *compose = context;
-    unsigned long long number = 0;
-    if (getrandom(&number, sizeof number, 0) < 0)
-        return rpc_error_set_errno(error, errno, "cannot write '%s'", compose->destination);
-    autofree char *temporary = xasprintf("%s.%016llx.part", compose->destination, number);
-    if (write_result(compose, temporary, error) < 0) {
-        unlink(temporary);
+    json_auto_t *metadata = json_object();
+    struct draft draft;
+    int rc = draft_begin(&draft, compose->destination, &compose->user, metadata, error);
+    for (size_t i = 0; rc == 0 && i < compose->source_count; i++)
+        rc = append(compose->sources[i], draft.fd, error);
+    if (rc == 0)
+        rc = draft_place(&draft, error);
+    draft_drop(&draft);
+    if (rc < 0)
         return -1;
-    }
     for (size_t i = 0; i < compose->source_count; i++)
         unlink(compose->sources[i]);
     json_auto_t *json = json_pack("{s:s, s:s, s:s}", "name", paths_base(compose->destination),
@@ -113,14 +73,16 @@ static int work(const void *context, struct buffer *answer, struct rpc_error *er
 
 /* --- the request --- */
 
+/* Two paths can lead to one file, by links. It would be deleted as a source. */
 static int check_source(const struct compose *compose, const char *path, struct rpc_error *error)
 {
-    struct stat status;
-    if (!strcmp(path, compose->destination))
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                             "'%s' is both a source and the destination", path);
+    struct stat status, target;
     if (stat(path, &status) < 0)
         return rpc_error_set_errno(error, errno, "cannot open '%s'", path);
+    if (stat(compose->destination, &target) == 0 && target.st_ino == status.st_ino &&
+        target.st_dev == status.st_dev)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "'%s' is both a source and the destination", path);
     if (!S_ISREG(status.st_mode))
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a regular file", path);
     return 0;

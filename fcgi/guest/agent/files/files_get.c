@@ -19,8 +19,8 @@
 #include "agent/files/files_routes.h"
 #include "base/mem.h"
 
-/* Files of /proc say that they are empty, those of /sys that they fill a page; up to this many
- * bytes are read at once. */
+/* Files of /proc say that they are empty, those of /sys that they fill a page. Up to this many
+ * bytes are read at once; the answer with a longer file has no Content-Length. */
 #define SIZELESS_MAX (1024 * 1024)
 
 #define ETAG_SIZE    64
@@ -196,26 +196,29 @@ static bool may_be_sizeless(uint64_t size)
     return !size || size == (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Reply with the readable bytes. *as_told: the file has as many bytes as its size says; no reply
- * was sent. */
-static int reply_sizeless(struct request *request, const char *path, int fd, size_t told,
-                          bool *as_told, struct rpc_error *error)
+/* Reply with the readable bytes, and take *fd over if they are many. *as_told: the file has as many
+ * bytes as its size says; no reply was sent. */
+static int reply_sizeless(struct request *request, const struct file *file, int *fd, bool *as_told,
+                          struct rpc_error *error)
 {
+    size_t told = (size_t)file->status.st_size;
     size_t room = told ? told : SIZELESS_MAX;
     autofree char *bytes = xmalloc(room);
     size_t size = 0;
     ssize_t got = 0;
-    while (size < room && (got = read(fd, bytes + size, room - size)) > 0)
+    while (size < room && (got = read(*fd, bytes + size, room - size)) > 0)
         size += (size_t)got;
-    if (got < 0 && !size)
-        return rpc_error_set_errno(error, errno, "cannot read '%s'", path);
+    if (got < 0)
+        return rpc_error_set_errno(error, errno, "cannot read '%s'", file->path);
     *as_told = size == told;
     if (*as_told)
         return 0;
+    bool is_whole = size < SIZELESS_MAX || lseek(*fd, 0, SEEK_SET) < 0;
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_COPY);
-    MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(path)));
-    add_disposition(response, false, paths_base(path));
+        is_whole ? MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_COPY)
+                 : MHD_create_response_from_pipe(steal_fd(fd));
+    MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(file->path)));
+    add_disposition(response, file->download, paths_base(file->path));
     return httpd_reply(&request->http, 200, response);
 }
 
@@ -250,7 +253,7 @@ int files_get_finish(struct request *request, struct rpc_error *error)
     file.gzip = choose_gzip(request, coding, fd, (uint64_t)file.status.st_size);
     if (may_be_sizeless((uint64_t)file.status.st_size) && !file.gzip) {
         bool as_told;
-        if (reply_sizeless(request, path, fd, (size_t)file.status.st_size, &as_told, error) < 0)
+        if (reply_sizeless(request, &file, &fd, &as_told, error) < 0)
             return -1;
         if (!as_told)
             return 0;

@@ -97,7 +97,7 @@ int files_metadata_store(int fd, const json_t *metadata, struct rpc_error *error
 
 json_t *files_metadata_load(const char *path)
 {
-    char names[4096], value[VALUE_MAX];
+    static char names[LIST_MAX], value[VALUE_MAX];
     json_t *metadata = NULL;
     ssize_t size = listxattr(path, names, sizeof names);
     for (ssize_t at = 0; at < size; at += (ssize_t)strlen(names + at) + 1) {

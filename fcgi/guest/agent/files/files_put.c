@@ -153,13 +153,30 @@ static int begin_coding(struct upload *upload, struct rpc_error *error)
                           : rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "out of memory for gzip");
 }
 
+/* To ignore them would replace a file that the client wants to keep. */
+static int check_conditions(const struct request *request, struct rpc_error *error)
+{
+    static const char *const names[] = {"If-Match", "If-None-Match", "If-Modified-Since",
+                                        "If-Unmodified-Since"};
+    if (httpd_header(&request->http, "Content-Range"))
+        return rpc_error_set_field(error, "Content-Range",
+                                   "an upload writes a whole file: upload the parts as files, and "
+                                   "join them with POST /files/compose");
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (httpd_header(&request->http, names[i]))
+            return rpc_error_set_field(error, names[i], "an upload cannot have a condition (%s)",
+                                       names[i]);
+    return 0;
+}
+
 int files_put_begin(struct request *request, struct rpc_error *error)
 {
     struct upload *upload = xcalloc(1, sizeof *upload);
     request->state = upload;
     upload->request = request;
     upload->written = json_array();
-    if (begin_coding(upload, error) < 0 || files_user(request, &upload->user, error) < 0 ||
+    if (check_conditions(request, error) < 0 || begin_coding(upload, error) < 0 ||
+        files_user(request, &upload->user, error) < 0 ||
         request_argument(request, "path", &upload->path, error) < 0 ||
         files_metadata_from_headers(request, &upload->metadata, error) < 0)
         return -1;

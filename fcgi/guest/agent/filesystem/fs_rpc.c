@@ -92,9 +92,13 @@ static int move(struct request *request, const json_t *message, json_t **answer,
         return rpc_error_set_errno(error, rpc_errno_of_reading(errno), "cannot move '%s'", source);
     if (paths_make_parents(destination, &user, error) < 0)
         return -1;
-    if (rename(source, destination) < 0)
-        return rpc_error_set_errno(error, errno, "cannot move '%s' to '%s'", source, destination);
-    return answer_entry(destination, answer, error);
+    if (rename(source, destination) == 0)
+        return answer_entry(destination, answer, error);
+    if (errno == EXDEV)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "cannot move between two disks: run mv with '%s' and '%s'", source,
+                             destination);
+    return rpc_error_set_errno(error, errno, "cannot move '%s' to '%s'", source, destination);
 }
 
 static int list_dir(struct request *request, const json_t *message, json_t **answer,

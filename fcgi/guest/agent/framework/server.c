@@ -23,9 +23,11 @@
 
 #define CONNECTION_MEMORY (256 * 1024)
 #define IDLE_TIMEOUT_S    300
+/* Of a transfer whose client rests. nginx, which allows an hour, ends it first. */
+#define TRANSFER_IDLE_S 3660
 
-#define REQUEST_ID_MAX    128
-#define RETRY_AFTER_S     2
+#define REQUEST_ID_MAX  128
+#define RETRY_AFTER_S   2
 
 /* Of a body that is refused. */
 #define SWALLOW_ANSWER_AT (1024 * 1024)
@@ -98,6 +100,8 @@ static int check_head(struct request *request, const char *method, struct rpc_er
         return rpc_error_set(error, RPC_NOT_FOUND, "the agent has no such path");
     if (!(route->flags & ROUTE_INTERNAL) && request_check_names(request, error) < 0)
         return -1;
+    MHD_set_connection_option(request->http.connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                              TRANSFER_IDLE_S);
     if (route->begin && route->begin(request, error) < 0)
         return -1;
     if (request->agent->machine && route->flags & ROUTE_INTERNAL)

@@ -81,12 +81,19 @@ run_in_copy(const struct request *request, worker_function *work, const void *co
     send_answer(request, &answer, fd);
 }
 
-/* Reap and forget it. */
-static void end(struct worker *worker)
+/* Reap it. Returns whether it has said all. */
+static bool reap(struct worker *worker)
 {
+    int status;
     loop_close(&worker->request->agent->loop, &worker->output);
-    while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    while (waitpid(worker->pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void forget(struct worker *worker)
+{
     worker->request->state = NULL;
     buffer_deinit(&worker->answer);
     free(worker);
@@ -122,8 +129,11 @@ static void on_output(struct loop_source *source, uint32_t events)
         buffer_commit(&worker->answer, (size_t)size);
         return;
     }
+    /* The kernel may have killed it in the middle, for want of memory. */
+    if (!reap(worker))
+        buffer_clear(&worker->answer);
     reply(worker->request, &worker->answer);
-    end(worker);
+    forget(worker);
 }
 
 static void on_peer_gone(struct request *request)
@@ -138,7 +148,8 @@ void worker_closed(struct request *request)
     if (!worker)
         return;
     kill(worker->pid, SIGKILL);
-    end(worker);
+    reap(worker);
+    forget(worker);
 }
 
 int worker_run(struct request *request, worker_function *work, const void *context,

@@ -63,7 +63,7 @@ static json_t *describe_end(const struct exec *exec, const struct process_end *e
         killed ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), "signal", signal_name,
         "timed_out", end->reason == REASON_TIME_LIMIT, "oom", end->reason == REASON_OUT_OF_MEMORY,
         "reason", process_reason_name(end->reason), "message", *end->message ? end->message : NULL,
-        "duration_ms", (json_int_t)(clock_monotonic_ms() - exec->began_ms));
+        "duration_ms", (json_int_t)(end->at_ms - exec->began_ms));
 }
 
 static void add_output(json_t *answer, const char *name, struct exec_output *output)
@@ -240,7 +240,7 @@ static int find_user(struct request *request, const char *name, struct user *use
         return 0;
     if (error->code == RPC_UNAUTHENTICATED)
         rpc_error_set(error, RPC_NO_SUCH_USER, "the sandbox has no user '%s'", name);
-    return -1;
+    return rpc_error_name(error, "/user");
 }
 
 int exec_launch(struct request *request, const struct exec_call *call, struct process **process,

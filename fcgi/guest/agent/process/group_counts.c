@@ -42,11 +42,13 @@ struct total {
     uint64_t last, sum;
 };
 
-/* After a resume the kernel counts from 0 again. */
+/* After a resume the kernel counts from 0 again. A file that cannot be read now, for example for
+ * want of a descriptor, changes nothing. */
 static uint64_t add_up(struct total *total, const char *const *files, const char *word)
 {
-    uint64_t now = 0;
-    read_number(files, word, &now);
+    uint64_t now;
+    if (!read_number(files, word, &now))
+        return total->sum;
     total->sum += now < total->last ? now : now - total->last;
     total->last = now;
     return total->sum;

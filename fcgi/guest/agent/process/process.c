@@ -172,6 +172,7 @@ static void note_exit(struct process *process)
     if (waitid(P_PID, (id_t)process->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
         return;
     process->exited = true;
+    process->end.at_ms = clock_monotonic_ms();
     if (info.si_code == CLD_EXITED)
         process->end.wait_status = W_EXITCODE(info.si_status, 0);
     else
@@ -179,7 +180,7 @@ static void note_exit(struct process *process)
             W_EXITCODE(0, info.si_status) | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
     note_reason(process);
     loop_timer_disarm(&process->agent->loop, &process->limit);
-    loop_timer_arm(&process->agent->loop, &process->grace, clock_monotonic_ms() + PROCESS_GRACE_MS,
+    loop_timer_arm(&process->agent->loop, &process->grace, process->end.at_ms + PROCESS_GRACE_MS,
                    on_grace_over);
     /* A terminal is over when the leader of its session is, as with any terminal program. */
     if (process->hurried || process->has_pty || info.si_code != CLD_EXITED)
@@ -288,8 +289,13 @@ int process_resize(struct process *process, unsigned short cols, unsigned short 
 {
     if (!process->has_pty)
         return rpc_error_set(error, RPC_FAILED_PRECONDITION, "the process has no terminal");
-    struct winsize size = {.ws_row = rows, .ws_col = cols};
-    if (process->output.source.fd < 0 || ioctl(process->output.source.fd, TIOCSWINSZ, &size) < 0)
+    struct winsize size;
+    int fd = process->output.source.fd;
+    if (fd < 0 || ioctl(fd, TIOCGWINSZ, &size) < 0)
+        return rpc_error_set(error, RPC_INTERNAL, "the terminal is closed");
+    size.ws_col = cols ? cols : size.ws_col;
+    size.ws_row = rows ? rows : size.ws_row;
+    if (ioctl(fd, TIOCSWINSZ, &size) < 0)
         return rpc_error_set(error, RPC_INTERNAL, "the terminal is closed");
     return 0;
 }

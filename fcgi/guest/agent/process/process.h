@@ -8,11 +8,12 @@
  *
  * A process has ended for its followers when the program has exited and its output is at an end.
  * Programs in the background may keep the output open. Then the process has ended PROCESS_GRACE_MS
- * after the exit, with the output until then. The agent reads the rest into the log, so that the
- * background programs never wait and get no SIGPIPE.
+ * after the exit, with the output until then. After a signal it has ended at once. The agent reads
+ * the rest into the log, so that the background programs never wait and get no SIGPIPE.
  *
- * An ended program stays a zombie until the end of its output, so that no other process gets its
- * pid. Then it is reaped. For half a minute, clients may still ask how it ended.
+ * A program that exited stays a zombie until the end of its output, so that no other process gets
+ * its pid. Then it is reaped, as is one that a signal ended. For half a minute, clients may still
+ * ask how it ended.
  */
 #pragma once
 
@@ -191,5 +192,6 @@ void process_forget_writer(struct process *process, const struct request *reques
 /* Close standard input after its queue has been written. */
 int process_close_input(struct process *process, struct rpc_error *error);
 
+/* Set the size of the terminal. A side of 0 keeps its present size. */
 int process_resize(struct process *process, unsigned short cols, unsigned short rows,
                    struct rpc_error *error);

@@ -2,6 +2,7 @@
 #include "agent/process/process_io.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -15,6 +16,11 @@
 
 /* Pieces per turn of the loop: a fast producer does not keep the others waiting. */
 #define PIECES_PER_TURN 4
+
+/* Outputs of ended processes that the agent reads at once. */
+#define RESTS_MAX PROCESSES_MAX
+
+static char piece[PIECE_MAX];
 
 static bool all_have_room(struct process *process)
 {
@@ -56,14 +62,82 @@ static void deliver(struct process_output *output, const char *data, size_t size
     }
 }
 
+/* --- the output of programs that outlive the process: for the log alone --- */
+
+struct rest {
+    struct agent *agent;
+    struct loop_source source;
+    struct process_log_source *log_source;
+    enum process_output_kind kind;
+    uint64_t offset;
+};
+
+static unsigned rest_count;
+
+static void rest_free(struct rest *rest)
+{
+    loop_close(&rest->agent->loop, &rest->source);
+    process_log_source_release(rest->log_source);
+    free(rest);
+    rest_count--;
+}
+
+static void on_rest(struct loop_source *source, uint32_t events)
+{
+    (void)events;
+    struct rest *rest = container_of(source, struct rest, source);
+    for (int i = 0; i < PIECES_PER_TURN; i++) {
+        ssize_t size = read(source->fd, piece, sizeof piece);
+        if (size < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (size <= 0) {
+            rest_free(rest);
+            return;
+        }
+        process_log_append(&rest->agent->processes->log, rest->log_source, rest->kind, rest->offset,
+                           piece, (size_t)size);
+        rest->offset += (size_t)size;
+    }
+}
+
+/* A program that left the session may still write to the pipe: without a reader it would get
+ * SIGPIPE. */
+static void leave_to_log(struct process_output *output)
+{
+    struct agent *agent = output->process->agent;
+    if (rest_count >= RESTS_MAX) {
+        loop_close(&agent->loop, &output->source);
+        return;
+    }
+    struct rest *rest = xcalloc(1, sizeof *rest);
+    int fd = output->source.fd;
+    rest->agent = agent;
+    rest->log_source = output->process->log_source;
+    rest->log_source->users++;
+    rest->kind = output->kind;
+    rest->offset = output->offset;
+    rest->source.fd = -1;
+    rest_count++;
+    loop_remove(&agent->loop, &output->source);
+    if (loop_add(&agent->loop, &rest->source, fd, EPOLLIN, on_rest) < 0) {
+        close(fd);
+        rest_free(rest);
+    }
+}
+
+/* --- the output of a process --- */
+
 /* Read and pass on one piece. Returns whether more may be there. */
 static bool read_piece(struct process_output *output)
 {
-    static char piece[PIECE_MAX];
     struct process *process = output->process;
     size_t wanted = output->piece_max;
     if (output->last_gasp && output->bytes_left < wanted)
         wanted = output->bytes_left;
+    if (!wanted && output->kind != PROCESS_PTY) {
+        leave_to_log(output);
+        return false;
+    }
     ssize_t size = wanted ? read(output->source.fd, piece, wanted) : 0;
     if (size < 0 && (errno == EAGAIN || errno == EINTR) && !output->last_gasp)
         return false;

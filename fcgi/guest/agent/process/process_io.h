@@ -14,7 +14,7 @@ void process_io_close(struct process *process);
 void process_io_resume(struct process *process);
 
 /* Read the present contents of the outputs after the end of the program. Do not wait for the end of
- * the outputs, because a child may hold them open. */
+ * the outputs, because a child may hold them open: the log alone gets what it still writes. */
 void process_io_hurry(struct process *process);
 
 /* Give followers the present contents of the outputs, and no more, because the program exited a

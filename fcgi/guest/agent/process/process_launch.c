@@ -40,7 +40,8 @@ static int make_environment(const struct agent *agent, const struct user *user,
         environment_merge(environment, &agent->environment, error) < 0 ||
         environment_set(environment, "E2B_SANDBOX", "true", error) < 0)
         return -1;
-    return environment_set_json(environment, call->envs, error);
+    return environment_set_json(environment, call->envs, error) < 0 ? rpc_error_name(error, "/envs")
+                                                                    : 0;
 }
 
 static char **make_argv(const struct process_call *call)
@@ -108,8 +109,9 @@ int process_launch(struct agent *agent, const struct user *user, const struct pr
 {
     environment_auto environment = {NULL, 0, 0};
     autofree char *cwd = NULL;
-    if (paths_resolve(*call->cwd ? call->cwd : usual_cwd(agent), user, &cwd, error) < 0 ||
-        make_environment(agent, user, call, &environment, error) < 0)
+    if (paths_resolve(*call->cwd ? call->cwd : usual_cwd(agent), user, &cwd, error) < 0)
+        return rpc_error_name(error, "/cwd");
+    if (make_environment(agent, user, call, &environment, error) < 0)
         return -1;
     autofree char **argv = make_argv(call);
     const char *line = take_long_line(argv);

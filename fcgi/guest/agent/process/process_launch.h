@@ -25,6 +25,6 @@ int process_call_check(const struct process_call *call, struct rpc_error *error)
 
 /* Start it as this user. Its environment has, in this order, the variables of every process, of the
  * user, of the sandbox and of the request. Errors as process_spawn(), and RPC_INVALID_ARGUMENT for
- * a cwd or an environment that cannot be. */
+ * a cwd or an environment that cannot be. They name the member: "/cwd". */
 int process_launch(struct agent *agent, const struct user *user, const struct process_call *call,
                    struct process **process, struct rpc_error *error);

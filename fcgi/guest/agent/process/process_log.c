@@ -73,12 +73,14 @@ void process_log_set_max(struct process_log *log, size_t max)
     make_room(log, 0);
 }
 
+/* Whether a piece is joined to the entry. */
 static bool continues(const struct process_log *log, const struct process_log_entry *entry,
-                      const struct process_log_source *source, enum process_output_kind kind,
-                      size_t size, int64_t now_ms)
+                      const struct process_log_entry *as, size_t size)
 {
-    return entry && !log->sealed && entry->source == source && entry->kind == kind &&
-           entry->size + size <= MERGE_MAX && now_ms - entry->at_ms < MERGE_MS;
+    return entry && !log->sealed && entry->source == as->source && entry->kind == as->kind &&
+           entry->offset + entry->size == as->offset && entry->size + size <= MERGE_MAX &&
+           room_of(entry->source, entry->size + size) <= log->max &&
+           as->at_ms - entry->at_ms < MERGE_MS;
 }
 
 static void extend(struct process_log *log, struct process_log_entry *entry, const char *data,
@@ -110,14 +112,18 @@ void process_log_append(struct process_log *log, struct process_log_source *sour
                         enum process_output_kind kind, uint64_t offset, const char *data,
                         size_t size)
 {
-    int64_t now_ms = clock_now_ms();
     struct process_log_entry *last = TAILQ_LAST(&log->entries, process_log_entries);
+    size_t head = room_of(source, 0);
+    size_t most = log->max > head ? log->max - head : 0;
+    size_t cut = size > most ? size - most : 0;
     const struct process_log_entry as = {
-        .source = source, .at_ms = now_ms, .offset = offset, .kind = kind};
-    if (continues(log, last, source, kind, size, now_ms))
-        extend(log, last, data, size);
-    else if (room_of(source, size) <= log->max)
-        add(log, &as, data, size);
+        .source = source, .at_ms = clock_now_ms(), .offset = offset + cut, .kind = kind};
+    if (cut == size)
+        return;
+    if (continues(log, last, &as, size - cut))
+        extend(log, last, data + cut, size - cut);
+    else
+        add(log, &as, data + cut, size - cut);
     make_room(log, 0);
 }
 

@@ -61,6 +61,7 @@ void process_log_clear(struct process_log *log);
 struct process_log_source *process_log_source_new(pid_t pid, const char *command, const char *tag);
 void process_log_source_release(struct process_log_source *source);
 
+/* Append a piece of an output; of one that is larger than the log, only its end. */
 void process_log_append(struct process_log *log, struct process_log_source *source,
                         enum process_output_kind kind, uint64_t offset, const char *data,
                         size_t size);

@@ -23,6 +23,7 @@ struct process_end {
     int wait_status;
     enum process_reason reason;
     char message[PROCESS_MESSAGE_SIZE]; /* the reason in words; "" without one */
+    int64_t at_ms;                      /* of the exit, monotonic */
 };
 
 /* Return the name in answers; NULL: none. */

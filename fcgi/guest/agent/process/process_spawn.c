@@ -193,10 +193,11 @@ static int explain_too_long(const struct process_spec *spec, struct rpc_error *e
         size_t size = strlen(spec->argv[i]);
         all += size;
         if (size > GUEST_ARGUMENT_BYTES_MAX)
-            return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                                 "argument %zu of '%.64s' has %zu bytes, and the kernel accepts %d "
-                                 "in one argument: pass the data on standard input or in a file",
-                                 i, spec->argv[0], size, GUEST_ARGUMENT_BYTES_MAX);
+            return rpc_error_set_field(
+                error, "/args",
+                "argument %zu of '%.64s' has %zu bytes, and the kernel accepts %d "
+                "in one argument: pass the data on standard input or in a file",
+                i, spec->argv[0], size, GUEST_ARGUMENT_BYTES_MAX);
     }
     return rpc_error_set(error, RPC_INVALID_ARGUMENT,
                          "the arguments of '%.64s' have %zu bytes and its environment %zu, "
@@ -211,8 +212,7 @@ static int explain(const struct report *report, const struct process_spec *spec,
     const char *why = strerror(report->errnum);
     switch (report->stage) {
     case STAGE_CWD:
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cannot use cwd '%s': %s", spec->cwd,
-                             why);
+        return rpc_error_set_field(error, "/cwd", "cannot use cwd '%s': %s", spec->cwd, why);
     case STAGE_EXEC:
         if (report->errnum == E2BIG)
             return explain_too_long(spec, error);
@@ -220,8 +220,7 @@ static int explain(const struct report *report, const struct process_spec *spec,
             return rpc_error_set(error, RPC_UNAVAILABLE,
                                  "cannot start '%s': " AGENT_PROGRAM_IS_WRITTEN "; try again later",
                                  spec->argv[0]);
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cannot start '%s': %s", spec->argv[0],
-                             why);
+        return rpc_error_set_field(error, "/cmd", "cannot start '%s': %s", spec->argv[0], why);
     case STAGE_USER:
         return rpc_error_set(error, RPC_INTERNAL, "cannot become user '%s': %s", spec->user->name,
                              why);

@@ -56,7 +56,9 @@ static int launch(struct request *request, const struct process_call *call,
     user_auto user = {.name = NULL};
     if (rpc_user(request, &user, error) < 0)
         return -1;
-    return process_launch(request->agent, &user, call, process, error);
+    return process_launch(request->agent, &user, call, process, error) < 0
+               ? rpc_error_within(error, "process")
+               : 0;
 }
 
 static int start_process(struct request *request, const json_t *message, struct rpc_error *error)

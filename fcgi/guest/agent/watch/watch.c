@@ -249,12 +249,16 @@ static void dispatch(struct watch_hub *hub, const struct inotify_event *change)
     {
         if (place->wd != change->wd || !place->watcher)
             continue;
+        struct watcher *watcher = place->watcher;
+        bool ends = !*place->name && change->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT);
         if (change->mask & (IN_IGNORED | IN_UNMOUNT))
             drop_place(place);
-        else if (place->watcher->is_ready)
+        else if (watcher->is_ready)
             on_change(place, change);
         else
             on_change_unready(place, change);
+        if (ends)
+            watcher->listener->gone(watcher);
     }
 }
 

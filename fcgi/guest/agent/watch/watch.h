@@ -31,6 +31,8 @@ struct watch_listener {
     void (*event)(struct watcher *watcher, json_t *event);
     /* Events were lost. */
     void (*lost)(struct watcher *watcher);
+    /* The path no longer leads to the directory that is watched: no useful event follows. */
+    void (*gone)(struct watcher *watcher);
 };
 
 struct watch_place {

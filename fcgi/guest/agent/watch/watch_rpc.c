@@ -51,6 +51,12 @@ static void set_lost(struct rpc_error *error)
                   "some changes were lost, because there were too many: list the directory again");
 }
 
+static void set_gone(struct rpc_error *error)
+{
+    rpc_error_set(error, RPC_NOT_FOUND,
+                  "the watched directory was removed or moved: watch its path again");
+}
+
 /* --- as a stream --- */
 
 static void on_stream_ready(struct watcher *watcher, const struct rpc_error *error)
@@ -66,6 +72,13 @@ static void on_stream_lost(struct watcher *watcher)
 {
     struct rpc_error error;
     set_lost(&error);
+    stream_end(watcher->owner, &error);
+}
+
+static void on_stream_gone(struct watcher *watcher)
+{
+    struct rpc_error error;
+    set_gone(&error);
     stream_end(watcher->owner, &error);
 }
 
@@ -92,7 +105,11 @@ static void on_stream_closed(struct stream *stream)
 }
 
 static const struct watch_listener stream_listener = {
-    .ready = on_stream_ready, .event = on_stream_event, .lost = on_stream_lost};
+    .ready = on_stream_ready,
+    .event = on_stream_event,
+    .lost = on_stream_lost,
+    .gone = on_stream_gone,
+};
 
 static const struct stream_events stream_events = {
     .keepalive = "{\"keepalive\":{}}",
@@ -123,7 +140,7 @@ struct polled {
     struct request *request; /* waits for its making; NULL afterwards */
     char id[2 * ID_BYTES + 1];
     struct buffer events; /* messages with commas between them */
-    bool lost;
+    bool lost, gone;
     int64_t asked_at_ms; /* monotonic */
 };
 
@@ -184,8 +201,18 @@ static void on_polled_lost(struct watcher *watcher)
     buffer_deinit(&polled->events);
 }
 
+static void on_polled_gone(struct watcher *watcher)
+{
+    struct polled *polled = watcher->owner;
+    polled->gone = true;
+}
+
 static const struct watch_listener polled_listener = {
-    .ready = on_polled_ready, .event = on_polled_event, .lost = on_polled_lost};
+    .ready = on_polled_ready,
+    .event = on_polled_event,
+    .lost = on_polled_lost,
+    .gone = on_polled_gone,
+};
 
 static void on_creator_gone(struct request *request)
 {
@@ -253,6 +280,10 @@ static int get_events(struct request *request, const json_t *message, json_t **a
     if (polled->lost) {
         polled->lost = false;
         set_lost(error);
+        return -1;
+    }
+    if (polled->gone && !polled->events.size) {
+        set_gone(error);
         return -1;
     }
     autofree char *text = xasprintf("{\"events\":[%s]}", buffer_string(&polled->events));

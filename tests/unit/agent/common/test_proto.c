@@ -239,8 +239,11 @@ TEST(tells_ends)
 
 TEST(tells_reasons)
 {
-    const struct process_end full = {W_EXITCODE(1, 0), REASON_DISK_FULL, "disk full"};
-    const struct process_end killed = {W_EXITCODE(0, SIGSEGV), REASON_SIGNAL, "signal: SIGSEGV"};
+    const struct process_end full = {
+        .wait_status = W_EXITCODE(1, 0), .reason = REASON_DISK_FULL, .message = "disk full"};
+    const struct process_end killed = {.wait_status = W_EXITCODE(0, SIGSEGV),
+                                       .reason = REASON_SIGNAL,
+                                       .message = "signal: SIGSEGV"};
     json_auto_t *reason = process_end_event(&full);
     json_auto_t *status = process_end_event(&killed);
     const json_t *end = json_object_get(json_object_get(reason, "event"), "end");

@@ -59,6 +59,31 @@ TEST(test_the_oldest_makes_room)
     assert_int_equal(log.bytes, 0);
 }
 
+TEST(test_a_piece_that_is_larger_than_the_log_leaves_its_end)
+{
+    char piece[PIECE_SIZE];
+    struct process_log log;
+    process_log_init(&log);
+    process_log_set_max(&log, PIECE_SIZE / 2);
+    struct process_log_source *source = process_log_source_new(7, "/bin/sh", NULL);
+    memset(piece, 'x', sizeof piece);
+    piece[PIECE_SIZE - 1] = 'y';
+    process_log_append(&log, source, PROCESS_STDOUT, 0, piece, PIECE_SIZE);
+    const struct process_log_entry *entry = TAILQ_FIRST(&log.entries);
+    assert_int_equal(count(&log), 1);
+    assert_true(log.bytes <= log.max);
+    assert_int_equal(entry->offset + entry->size, PIECE_SIZE);
+    assert_int_equal(entry->data[entry->size - 1], 'y');
+    append(&log, source, PIECE_SIZE, "z");
+    assert_int_equal(count(&log), 1);
+    assert_int_equal(TAILQ_FIRST(&log.entries)->offset, PIECE_SIZE);
+    append(&log, source, PIECE_SIZE + 7, "after a gap");
+    assert_int_equal(count(&log), 2);
+    process_log_source_release(source);
+    process_log_set_max(&log, 0);
+    assert_int_equal(log.bytes, 0);
+}
+
 TEST(test_a_byte_is_found_by_its_offset)
 {
     static const char piece[PIECE_SIZE];
