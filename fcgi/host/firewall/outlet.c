@@ -653,7 +653,7 @@ static int open_loop(struct outlet *outlet, struct error **err)
 {
     uint16_t port = (uint16_t)outlet->filter->settings->firewall_outlet_port;
     if (loop_init(&outlet->loop) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "epoll_create1()");
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot create an event loop");
     autoclose int fd = listen_on(port);
     if (fd < 0 || loop_add(&outlet->loop, &outlet->listener.source, fd, EPOLLIN, on_connection) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "firewall_outlet_port: cannot listen on %u",
