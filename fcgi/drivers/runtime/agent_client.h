@@ -104,7 +104,7 @@ int agent_exec(const struct agent_place *at, const char *secret, const json_t *c
 int agent_hook(const struct agent_place *at, const char *secret, const char *key,
                const json_t *call, unsigned wait_ms, int *exit_code, struct error **err);
 
-/* Set how many processors commands find. One attempt. Errors as agent_init(). */
+/* Read how many processors commands find. One attempt. Errors as agent_init(). */
 int agent_cpus(const struct agent_place *at, const char *secret, struct deadline until,
                unsigned *cpus, struct error **err);
 
