@@ -156,7 +156,7 @@ static size_t length(const char *text)
     return text ? strlen(text) : 0;
 }
 
-/* The worker reads all forks at once, each with a copy of what clients have written. */
+/* The worker reads all forks at once, each with a copy of the texts of clients. */
 static int check_size(const struct sandbox *original, unsigned count, struct error **err)
 {
     size_t size = length(original->network) + length(original->metadata) + length(original->hooks) +

@@ -44,9 +44,9 @@ struct agent_init {
      * new secret alone. NULL: another agent. */
     const char *former;
     const char *envs;     /* JSON object text; "": none */
-    const char *services; /* JSON list text; NULL: it keeps what it has */
+    const char *services; /* JSON list text; NULL: it keeps its own */
     /* The certificate (PEM) of the authority of egress rules, which programs in it trust; NULL: it
-     * keeps what it has. */
+     * keeps its own. */
     const char *authority;
     uint32_t log_kib; /* of the output of processes that it may keep */
     /* An agent that is new starts the services after agent_services_release(), or this time. 0: at

@@ -184,7 +184,7 @@ static void close_if_over(struct end *end)
     }
 }
 
-/* Send to an end, and keep what it does not take. Returns -1 when it is gone. */
+/* Send to an end, and keep the bytes that it does not take. Returns -1 when it is gone. */
 static int give(struct end *end, const uint8_t *data, size_t size)
 {
     ssize_t sent = end->rest.size ? 0 : send(end->source.fd, data, size, MSG_NOSIGNAL);

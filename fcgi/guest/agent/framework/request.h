@@ -46,7 +46,7 @@ static inline struct request *request_of(struct httpd_request *http)
 }
 
 /* Return whether the request came to an address of ours, whose requests nginx numbers, and not to
- * one of E2B's clients: what they send, and a call does not know, is ignored. */
+ * one of E2B's clients, whose unknown members are ignored. */
 bool request_is_strict(const struct request *request);
 
 /* Check the names of the query parameters and the headers: none that is read once comes twice, and
