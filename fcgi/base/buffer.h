@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A growing byte buffer with a declared maximum. Appending past the maximum fails and stays
- * failed: builders append without checking each step and look at buffer_overflowed() once.
+ * failed: builders append without checking each step, and call buffer_overflowed() once.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct buffer {
-    char *data; /* NUL-terminated behind size bytes once anything was appended, else NULL */
+    char *data; /* size bytes and a NUL; NULL until something was appended */
     size_t size;
     size_t capacity;
     size_t max;
@@ -30,7 +30,7 @@ void buffer_deinit(struct buffer *buffer);
 /* Do the same as buffer_deinit(), overwriting the bytes first. */
 void buffer_wipe(struct buffer *buffer);
 
-/* Empty it, keep the memory, forget an overflow. */
+/* Empty the buffer, keep its memory, and reset buffer_overflowed(). */
 void buffer_clear(struct buffer *buffer);
 
 /* Append to the buffer. Returns 0, or -1 when the maximum would be passed (nothing is appended
@@ -54,7 +54,7 @@ void buffer_consume(struct buffer *buffer, size_t size);
 /* Return the contents as a string, "" when empty; owned by the buffer. */
 const char *buffer_string(const struct buffer *buffer);
 
-/* Hand the contents to the caller (free()); the buffer is empty afterwards. Never NULL. */
+/* Return the contents, which the caller frees; the buffer is empty afterwards. Never NULL. */
 char *buffer_steal(struct buffer *buffer);
 
 static inline bool buffer_overflowed(const struct buffer *buffer)

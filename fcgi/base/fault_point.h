@@ -4,7 +4,7 @@
  * or a race at once. Only with configure --enable-fault-points; without it fault_point() is nothing
  * at all.
  *
- * A test makes the directory `faults` beside the API socket, writable for the workers, and arms a
+ * A test makes the directory `faults` next to the API socket, writable for the workers, and arms a
  * point with a file of its name there. Its content is an action and, if only one program should be
  * caught, that program's name:
  *

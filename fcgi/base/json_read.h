@@ -3,7 +3,7 @@
  * JSON that comes from outside: clients, agents, volume servers, identity providers, joining hosts.
  * A parsed document takes some hundred times the memory of its text: "{}," is 3 bytes and then 224.
  * The reader therefore first counts the values and the depth in the text. No document takes more
- * than 48 MiB besides its strings.
+ * than 48 MiB in addition to its strings.
  */
 #pragma once
 

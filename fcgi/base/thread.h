@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads beside the one that handles the signals of a program. */
+/* Threads in addition to the one that handles the signals of a program. */
 #pragma once
 
 #include <pthread.h>

@@ -21,6 +21,6 @@ struct ring_use {
     uint64_t count;
 };
 #define RING_USES_MAX 32
-/* Say what still needs a key. *count 0: nothing. Errors: those of the database. */
+/* List the objects that still need a key. *count 0: none does. Errors: those of the database. */
 int ring_uses(struct db *db, uint16_t key_id, struct ring_use uses[RING_USES_MAX], unsigned *count,
               struct error **err);

@@ -98,7 +98,7 @@ static int find(const struct sign_in *by, const struct passkey_sign_in *sent,
         return refuse(by, "", "it is unknown", err);
     if (base64url_decode(sent->user_handle, handle, PASSKEY_USER_MAX) < 0 ||
         !str_equal(handle, user_id))
-        return refuse(by, passkey->id, "it is of another user", err);
+        return refuse(by, passkey->id, "it belongs to another user", err);
     return credential_get_by_id(by->db, user_id, credential, err);
 }
 

@@ -18,7 +18,7 @@ void sign_in_refund(const struct sign_in *by, const struct attempt *attempt)
     if (attempt_refund(by->db, attempt, &err) < 0)
         log_warning("cannot uncount a successful attempt to sign in; the user reaches the limit of "
                     "attempts earlier",
-                    LOG_ERROR(err));
+                    LOG_STR("user", attempt->name), LOG_ERROR(err));
 }
 
 static void refund_code(const struct sign_in *by, const struct attempt *attempt)
@@ -27,7 +27,7 @@ static void refund_code(const struct sign_in *by, const struct attempt *attempt)
     if (attempt_refund_code(by->db, attempt, &err) < 0)
         log_warning("cannot uncount a right code of a sign-in; the user reaches the limit of "
                     "attempts earlier",
-                    LOG_ERROR(err));
+                    LOG_STR("user", attempt->name), LOG_ERROR(err));
 }
 
 /* Check the password. An unknown user takes as long as a wrong password. */

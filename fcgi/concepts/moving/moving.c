@@ -131,7 +131,7 @@ static int try_copy(struct step *step, struct error **err)
 {
     struct moving *moving = step->moving;
     if (moving->move.attempts > ATTEMPTS_MOST)
-        return error_set(err, ERR_RUNTIME_FAILED, "%u attempts did not end",
+        return error_set(err, ERR_RUNTIME_FAILED, "%u attempts were interrupted before their end",
                          moving->move.attempts - 1);
     const struct mover *mover = step->mover;
     if (open_both(moving, mover->fetch, err) < 0 ||

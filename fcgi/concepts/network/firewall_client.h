@@ -115,7 +115,7 @@ struct firewall_host {
  * another request. */
 int firewall_host(struct firewall *firewall, struct firewall_host *host, struct error **err);
 
-/* Read what the containers of the host use; virtual machines are not in it. The caller frees with
+/* Read the usage of the host's containers; virtual machines are not in it. The caller frees with
  * runtime_usage_free(). Errors: ERR_RUNTIME_REFUSED (an earlier version without this value). */
 int firewall_usage(struct firewall *firewall, struct runtime_usage **list, size_t *count,
                    struct error **err);

@@ -399,7 +399,8 @@ static int find_owner(const struct recipe_place *place, const struct recipe_sett
     }
     if (!recipe_owner_is_valid(text))
         return error_set(err, ERR_INVALID_REQUEST,
-                         "--chown becomes \"%.64s\", which is no user or user:group.", text);
+                         "--chown becomes \"%.64s\", which is neither a user nor user:group.",
+                         text);
     *owner = dockerfile_owner(text);
     return 0;
 }

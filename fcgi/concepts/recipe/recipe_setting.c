@@ -114,9 +114,10 @@ int recipe_setting_user(const struct recipe_place *place, const struct recipe_se
     }
     return dockerfile_user_read(text, user)
                ? 0
-               : error_set(err, ERR_INVALID_REQUEST,
-                           "USER becomes \"%.64s\", which is no user: set the variable with ENV.",
-                           text);
+               : error_set(
+                     err, ERR_INVALID_REQUEST,
+                     "USER becomes \"%.64s\", which is not a user name: set the variable with ENV.",
+                     text);
 }
 
 char *recipe_setting_owner(const char *user)

@@ -74,7 +74,7 @@ int sandbox_choices_check(const struct sandbox_choices *choices,
 #define MOVED_BY_MOVE     "move" /* to another host, while it runs */
 #define MOVED_BY_MOST     9
 
-/* Why a sandbox is paused, as stored and shown, besides the causes of its pause. */
+/* Why a sandbox is paused, as stored and shown, in addition to the causes of its pause. */
 #define STOPPED_ENDED       "ended"       /* from inside, or with its host */
 #define STOPPED_REBOOTING   "rebooting"   /* its host ended its reboots */
 #define STOPPED_MEMORY_LOST "memory_lost" /* the memory could not be completed after a resume */

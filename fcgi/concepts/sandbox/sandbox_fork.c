@@ -57,8 +57,8 @@ static void begin_one(struct worker *worker, const struct sandbox_create *create
                       struct sandbox_forked *made)
 {
     if (sandbox_create_queued(worker, create, &made->sandbox, &made->failure) < 0)
-        log_info("cannot create a sandbox of a fork", LOG_STR("sandbox", create->forked_from),
-                 LOG_ERROR(made->failure));
+        log_info("cannot create a sandbox of a fork; the answer has the error in its place",
+                 LOG_STR("sandbox", create->forked_from), LOG_ERROR(made->failure));
     else
         notify_send(worker->settings->api_socket,
                     made->sandbox.hooks[0] ? NOTIFY_OPERATIONS : NOTIFY_FORKS);
@@ -144,8 +144,9 @@ static void wait_for_all(struct worker *worker, const struct checkpoint *copy,
             take_news(&list[i], made, found);
     free_all(made, found);
     if (failure)
-        log_warning("cannot read the results of a fork", LOG_STR("checkpoint", copy->id),
-                    LOG_ERROR(failure));
+        log_warning(
+            "cannot read the states of the sandboxes of a fork; the answer shows them as restoring",
+            LOG_STR("checkpoint", copy->id), LOG_ERROR(failure));
 }
 
 /* --- the original --- */
@@ -155,7 +156,7 @@ static size_t length(const char *text)
     return text ? strlen(text) : 0;
 }
 
-/* The worker reads all forks at once, each with a copy of what clients have written. */
+/* The worker reads all forks at once, each with a copy of the texts of clients. */
 static int check_size(const struct sandbox *original, unsigned count, struct error **err)
 {
     size_t size = length(original->network) + length(original->metadata) + length(original->hooks) +

@@ -123,7 +123,7 @@ static int carry(struct work *work, struct error **err)
     archive_auto archive = {0};
     bool evicted;
     if (work->operation.attempts > ATTEMPTS_MOST)
-        return error_set(err, ERR_RUNTIME_FAILED, "%u attempts did not end",
+        return error_set(err, ERR_RUNTIME_FAILED, "%u attempts were interrupted before their end",
                          work->operation.attempts - 1);
     if (find_evicted(work->worker->db, &work->sandbox, &archive, &evicted, err) < 0)
         return -1;

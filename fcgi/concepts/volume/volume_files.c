@@ -25,9 +25,10 @@ struct attempt {
     char epoch[KEEPER_EPOCH_SIZE];
 };
 
-static int unavailable(const char *why, struct error **err)
+static int unavailable(const struct volume *volume, const char *why, struct error **err)
 {
-    log_warning("cannot reach the files of a volume", LOG_STR("reason", why));
+    log_warning("cannot reach the files of a volume; the client gets an error",
+                LOG_STR("volume", volume->id), LOG_STR("reason", why));
     return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                      "The runtime is not available at the moment; try again in a few seconds.");
 }
@@ -184,7 +185,7 @@ int volume_files_call(struct worker *worker, struct volume *volume,
         if (outcome != OUTCOME_AGAIN)
             break;
         if (i == ATTEMPTS_MAX - 1)
-            return unavailable("each attempt failed at the volume server", err);
+            return unavailable(volume, "each attempt failed at the volume server", err);
     }
     if (!*err)
         return 0;
@@ -193,5 +194,5 @@ int volume_files_call(struct worker *worker, struct volume *volume,
         return -1;
     error_auto inner = NULL;
     error_move(&inner, err);
-    return unavailable(inner->message, err);
+    return unavailable(volume, inner->message, err);
 }

@@ -14,7 +14,7 @@
 #define RETRY_MS 3000 /* after a deletion that failed */
 
 /* Replace errors of the database or the host by one for clients. */
-static int public_error(struct error **err)
+static int public_error(const char *id, struct error **err)
 {
     switch ((*err)->code) {
     case ERR_OUTCOME_UNKNOWN:
@@ -24,7 +24,7 @@ static int public_error(struct error **err)
     case ERR_LEASE_LOST:
         log_warning(
             "cannot finish creating or deleting a volume; the client can repeat the request",
-            LOG_ERROR(*err));
+            LOG_STR("volume", id), LOG_ERROR(*err));
         error_clear(err);
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                          "The runtime is not available at the moment; try again in a few seconds.");
@@ -119,7 +119,7 @@ static int make(struct worker *worker, struct volume *volume, struct error **err
         return error_set(err, ERR_INSUFFICIENT_STORAGE,
                          "The storage of the host is full; try again later.");
     }
-    return public_error(err);
+    return public_error(volume->id, err);
 }
 
 int volume_create(struct worker *worker, const struct volume_create *request, struct volume *volume,
@@ -132,7 +132,7 @@ int volume_create(struct worker *worker, const struct volume_create *request, st
     memcpy(volume->team_slug, request->team->slug, sizeof volume->team_slug);
     snprintf(volume->name, sizeof volume->name, "%s", request->name);
     if (db_transaction(worker->db, insert_body, &insert, err) < 0)
-        return public_error(err);
+        return public_error(volume->id, err);
     log_context_set("volume", volume->id);
     return make(worker, volume, err);
 }
@@ -228,7 +228,7 @@ int volume_delete(struct worker *worker, const char *id, struct error **err)
     volume_auto volume = {0};
     struct removal removal = {worker, id, &volume};
     if (db_transaction(worker->db, removal_body, &removal, err) < 0)
-        return public_error(err);
+        return public_error(id, err);
     error_auto failure = NULL;
     if (take_away(worker, &volume, &failure) < 0)
         log_warning("cannot finish deleting a volume; the dispatcher continues",

@@ -79,7 +79,9 @@ static void report_missing(struct worker *worker, uint32_t host_id, char (*ids)[
         error_auto ignored = NULL;
         if (!is_found(found, count, volume_instance_name(ids[i], name)) &&
             volume_get(worker->db, ids[i], &now, &ignored) == 0 && now.host_id == host_id)
-            log_error("a volume is missing on its host", LOG_STR("volume", ids[i]));
+            log_error("a volume is missing on its host, and its files are lost; restore them from "
+                      "a backup",
+                      LOG_STR("volume", ids[i]), LOG_INT("host", host_id));
     }
 }
 

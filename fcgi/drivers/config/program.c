@@ -153,7 +153,8 @@ int program_end(const struct error *err)
 {
     if (!err)
         return EX_OK;
-    log_error("cannot serve", LOG_ERROR(err));
+    log_error("cannot serve; ending this process, so that its supervisor starts it again",
+              LOG_ERROR(err));
     sleep(RESTART_PAUSE_S);
     return EX_UNAVAILABLE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text of a key file as a ring; beside keyring.c only tests and fuzzers include this. */
+/* The text of a key file as a ring; only keyring.c, tests and fuzzers include this. */
 #pragma once
 
 #include "crypto/keyring.h"

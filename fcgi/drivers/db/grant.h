@@ -6,7 +6,7 @@
 
 struct db_table_right {
     const char *table;
-    const char *rights; /* beside SELECT: "INSERT"; NULL: none */
+    const char *rights; /* in addition to SELECT: "INSERT"; NULL: none */
 };
 
 /* Let the account of `run` read every table and call procedures. Let it write to all tables except

@@ -68,10 +68,10 @@ static int half_applied(unsigned version, const char *name, unsigned done, struc
 {
     return error_set(
         err, ERR_CONFIG,
-        "migration %04u-%s was begun and did not end (%u of its statements were done, "
-        "the next one may have been): restore the backup from before it and migrate "
-        "again, or run by hand what is missing of it and then UPDATE schema_migrations "
-        "SET applied_at_ms = started_at_ms WHERE version = %u",
+        "migration %04u-%s was started and did not end: %u of its statements have run, and the "
+        "next one may have run. Restore the backup from before the migration and run "
+        "`sandlotctl migrate` again. Or run the missing statements by hand, and then UPDATE "
+        "schema_migrations SET applied_at_ms = started_at_ms WHERE version = %u",
         version, name, done, version);
 }
 

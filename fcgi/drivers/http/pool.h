@@ -77,7 +77,7 @@ void pool_suspend_start(struct pool *pool);
  * pool_is_beside_others() permits. True for a claim without `starts`, which never counts. */
 bool pool_resume_start(struct pool *pool);
 
-/* Return whether this worker starts a sandbox beside others, and for the tenant who started the
+/* Return whether this worker starts a sandbox while others do, and for the tenant who started the
  * last one too. */
 bool pool_repeats(const struct pool *pool);
 

@@ -13,7 +13,7 @@ enum route_idempotency { IDEMPOTENCY_NONE, IDEMPOTENCY_PLAIN, IDEMPOTENCY_SESSIO
 struct route_query {
     const char *name; /* ended by a row without a name; "query[metadata][*]" matches by prefix */
     bool repeatable;
-    bool bytes; /* the text for the star and the value may be any bytes, also none */
+    bool bytes; /* the text for the star and the value may be any bytes, or empty */
 };
 
 typedef int route_handler(void *context, struct http_request *request,

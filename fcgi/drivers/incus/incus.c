@@ -417,7 +417,8 @@ int incus_architecture(struct incus *incus, char **architecture, struct error **
         return -1;
     if (json_unpack(server, "{s:{s:s}}", "environment", "kernel_architecture", &text) < 0)
         return error_set(err, ERR_RUNTIME_REFUSED,
-                         "Incus: the server does not tell its architecture to this client");
+                         "Incus does not show its architecture to this client: check that Incus "
+                         "trusts the client's certificate (`incus config trust list`)");
     *architecture = xstrdup(text);
     return 0;
 }

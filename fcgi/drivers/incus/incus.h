@@ -113,8 +113,8 @@ int incus_instance_list(struct incus *incus, struct incus_instance **list, size_
                         struct error **err);
 void incus_instance_list_free(struct incus_instance *list, size_t count);
 
-/* Read what a running instance has written to its console, as far as incusd keeps it. *text is
- * valid until the next call. */
+/* Read the text that a running instance has written to its console, as far as incusd keeps it.
+ * *text is valid until the next call. */
 int incus_instance_console(struct incus *incus, const char *name, const char **text,
                            struct error **err);
 

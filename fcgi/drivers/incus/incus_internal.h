@@ -72,7 +72,7 @@ int incus_find_member(struct incus *incus, struct error **err);
 /* Do the same as incus_order(), for a POST that makes something. */
 int incus_order_new(struct incus *incus, const char *path, json_t *body, struct error **err);
 
-/* Delete what is at the path. Absent: success. */
+/* Delete the object at the path. Success if it does not exist. */
 int incus_drop(struct incus *incus, const char *path, struct error **err);
 
 /* Give an order of any kind and do not wait for its operation. *document: the owner of the memory

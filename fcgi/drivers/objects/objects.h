@@ -44,7 +44,7 @@ void objects_close(struct objects *objects); /* NULL is allowed */
 void objects_tick_by(struct objects *objects, int (*tick)(void *context, struct error **err),
                      void *context);
 
-/* Call it now, for who waits by himself between two calls. */
+/* Call the function of objects_tick_by() now: for a caller that waits between two calls. */
 int objects_tick_now(struct objects *objects, struct error **err);
 
 /* Write a small object as a whole. */

@@ -44,9 +44,9 @@ struct agent_init {
      * new secret alone. NULL: another agent. */
     const char *former;
     const char *envs;     /* JSON object text; "": none */
-    const char *services; /* JSON list text; NULL: it keeps what it has */
+    const char *services; /* JSON list text; NULL: it keeps its own */
     /* The certificate (PEM) of the authority of egress rules, which programs in it trust; NULL: it
-     * keeps what it has. */
+     * keeps its own. */
     const char *authority;
     uint32_t log_kib; /* of the output of processes that it may keep */
     /* An agent that is new starts the services after agent_services_release(), or this time. 0: at
@@ -104,7 +104,7 @@ int agent_exec(const struct agent_place *at, const char *secret, const json_t *c
 int agent_hook(const struct agent_place *at, const char *secret, const char *key,
                const json_t *call, unsigned wait_ms, int *exit_code, struct error **err);
 
-/* Set how many processors commands find. One attempt. Errors as agent_init(). */
+/* Read how many processors commands find. One attempt. Errors as agent_init(). */
 int agent_cpus(const struct agent_place *at, const char *secret, struct deadline until,
                unsigned *cpus, struct error **err);
 

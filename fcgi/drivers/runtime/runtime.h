@@ -58,7 +58,7 @@ struct runtime_instance {
     const char *name;       /* of the instance on the host: letters, digits, '-' */
     const char *address;    /* IPv4, dotted */
     const char *source;     /* the template's source instance */
-    const char *sandbox_id; /* kept beside the instance so that a sweep can match both sides */
+    const char *sandbox_id; /* stored with the instance, so that a sweep can find the row */
     bool virtual_machine;
     bool net_admin; /* its root may change its interfaces and routes */
     struct runtime_resources resources;

@@ -415,7 +415,10 @@ bool access_lasts(struct access_watch *watch)
         err->code == ERR_INSUFFICIENT_SCOPE)
         error_move(&watch->ended, &err);
     else
-        log_warning("cannot check the access of a transfer; checking again", LOG_ERROR(err));
+        log_warning(
+            "cannot check whether the client of a transfer still has access; trying again in "
+            "two seconds",
+            LOG_STR("volume", watch->api->access.volume.id), LOG_ERROR(err));
     return !watch->ended;
 }
 

@@ -30,7 +30,9 @@ static int go_with_error(const struct api *api, const struct http_request *reque
     json_auto_t *told = http_error_to_json(failure);
     bool is_ours = error_http_status(failure->code) >= 500;
     if (is_ours)
-        log_warning("cannot sign in through the identity provider", LOG_ERROR(failure));
+        log_warning(
+            "cannot sign a user in through the identity provider; the console shows the error",
+            LOG_ERROR(failure));
     buffer_printf(&location, "%s/sign-in#", api->settings->console_url);
     form_add(&location, "error", error_api_code(failure->code));
     form_add(&location, "message", json_string_value(json_object_get(told, "message")));

@@ -189,6 +189,7 @@ static int get_octets(struct reading *reading, const char *path, struct error **
     /* The head has been sent: the client can only notice that the body is too short. */
     if (failure && strcmp(reading->request->method, "HEAD"))
         log_warning("cannot send the rest of a volume's file; the client's download ends early",
+                    LOG_STR("volume", reading->api->access.volume.id),
                     LOG_ERROR(ended ? ended : failure));
     return 0;
 }

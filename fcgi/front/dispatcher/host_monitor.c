@@ -183,7 +183,8 @@ static void find_loss(struct verdict *verdict, const struct sandbox *sandbox)
     const struct runtime_measure_ops *measure = verdict->runtime->ops->measure;
     if (str_equal(sandbox->resumed_from, "memory") &&
         measure->memory_loss(verdict->runtime, sandbox->instance_name, verdict->loss, &ignored) < 0)
-        log_warning("cannot ask a host why a sandbox ended", LOG_STR("sandbox", verdict->id),
+        log_warning("cannot ask a host why a sandbox ended; recording that it stopped by itself",
+                    LOG_STR("sandbox", verdict->id), LOG_INT("host", verdict->host_id),
                     LOG_ERROR(ignored));
 }
 

@@ -62,7 +62,7 @@ static int monitor_host(const struct settings *settings, uint32_t host_id,
     struct worker worker = {0};
     error_auto err = NULL;
     if (dispatcher_open(settings, &worker, &err) < 0) {
-        log_error("cannot monitor a host", LOG_INT("host", host_id), LOG_ERROR(err));
+        log_error("cannot monitor a host; trying again", LOG_INT("host", host_id), LOG_ERROR(err));
         return EX_UNAVAILABLE;
     }
     struct host_monitor *monitor = host_monitor_new(&worker, host_id, tell_restart);
@@ -85,7 +85,7 @@ static void start_monitor(struct monitors *monitors, struct worker *worker, uint
         _exit(monitor_host(worker->settings, host_id, stop));
     }
     if (pid < 0) {
-        log_error("cannot monitor a host", LOG_INT("host", host_id),
+        log_error("cannot monitor a host; trying again", LOG_INT("host", host_id),
                   LOG_STR("reason", strerror(errno)));
         return;
     }

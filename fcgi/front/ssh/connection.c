@@ -293,7 +293,8 @@ void connection_new(struct listener *listener, int fd, const char *address, cons
                        (int64_t)listener->worker.settings->ssh_login_grace_s * 1000,
                    on_time_over);
     if (start(connection, client_fd, &err) < 0) {
-        log_error("cannot serve an SSH connection", LOG_STR("address", address), LOG_ERROR(err));
+        log_error("cannot serve an SSH connection; closing it", LOG_STR("address", address),
+                  LOG_ERROR(err));
         if (connection->pid > 0)
             kill(connection->pid, SIGKILL);
         else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Handlers of the route table, besides the services. */
+/* Handlers of the route table, without those of the services. */
 #pragma once
 
 #include "agent/framework/request.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Read what containers use, from their control groups of either kind. */
+/* Read the usage of containers from their control groups, of version 1 or 2. */
 #pragma once
 
 #include <stdbool.h>

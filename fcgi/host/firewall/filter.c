@@ -36,7 +36,7 @@ static int open_parts(struct filter *filter, struct error **err)
         flows_open(settings->firewall_tun, &filter->flows, err) < 0)
         return -1;
     filter->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return filter->wake_fd < 0 ? error_set(err, ERR_CONFIG, "eventfd()") : 0;
+    return filter->wake_fd < 0 ? error_set(err, ERR_CONFIG, "cannot create an eventfd") : 0;
 }
 
 int filter_open(const struct settings *settings, struct filter **filter, struct error **err)

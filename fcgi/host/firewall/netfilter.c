@@ -162,7 +162,7 @@ static int ask(int fd, const struct request *request, struct reply *reply)
 static int open_once(struct netfilter *netfilter, struct error **err)
 {
     if (netfilter->fd < 0 && open_socket(&netfilter->fd) < 0)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "netlink");
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot open a netlink socket");
     return 0;
 }
 
@@ -231,7 +231,8 @@ static int run(int fd, const void *batch, size_t size, struct outcome *outcome, 
 {
     uint8_t data[MESSAGE_MAX];
     if (send(fd, batch, size, 0) < 0)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "netlink");
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno,
+                               "cannot send a change of nftables to the kernel");
     while (!outcome->done) {
         ssize_t got = recv(fd, data, sizeof data, 0);
         if (got < 0 && errno != EINTR)
@@ -240,7 +241,8 @@ static int run(int fd, const void *batch, size_t size, struct outcome *outcome, 
         if (got > 0)
             each_message(data, (size_t)got, on_outcome, outcome);
     }
-    return outcome->errnum ? error_set_errno(err, ERR_RUNTIME_REFUSED, outcome->errnum, "nftables")
+    return outcome->errnum ? error_set_errno(err, ERR_RUNTIME_REFUSED, outcome->errnum,
+                                             "the kernel refused a change of nftables")
                            : 0;
 }
 

@@ -184,7 +184,7 @@ static void close_if_over(struct end *end)
     }
 }
 
-/* Send to an end, and keep what it does not take. Returns -1 when it is gone. */
+/* Send to an end, and keep the bytes that it does not take. Returns -1 when it is gone. */
 static int give(struct end *end, const uint8_t *data, size_t size)
 {
     ssize_t sent = end->rest.size ? 0 : send(end->source.fd, data, size, MSG_NOSIGNAL);
@@ -653,7 +653,7 @@ static int open_loop(struct outlet *outlet, struct error **err)
 {
     uint16_t port = (uint16_t)outlet->filter->settings->firewall_outlet_port;
     if (loop_init(&outlet->loop) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "epoll_create1()");
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot create an event loop");
     autoclose int fd = listen_on(port);
     if (fd < 0 || loop_add(&outlet->loop, &outlet->listener.source, fd, EPOLLIN, on_connection) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "firewall_outlet_port: cannot listen on %u",

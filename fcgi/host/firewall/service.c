@@ -247,7 +247,7 @@ static int open_sources(struct service *service, struct error **err)
     struct loop *loop = &service->loop;
     autoclose int log_fd = -1;
     if (loop_init(loop) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "epoll_create1()");
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot create an event loop");
     loop_enclose(loop, lock, unlock, service->filter);
     if (resolver_open(loop, settings->dns_upstreams, &service->resolver, err) < 0 ||
         dns_server_open(service->filter, loop, service->resolver, &service->dns, err) < 0 ||
@@ -258,10 +258,10 @@ static int open_sources(struct service *service, struct error **err)
     service->log.filter = service->filter;
     service->wake.service = service;
     if (loop_add(loop, &service->log.source, log_fd, EPOLLIN, on_log) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "epoll_ctl()");
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot watch the NFLOG socket");
     steal_fd(&log_fd);
     return loop_add(loop, &service->wake.source, service->filter->wake_fd, EPOLLIN, on_wake) < 0
-               ? error_set_errno(err, ERR_CONFIG, errno, "epoll_ctl()")
+               ? error_set_errno(err, ERR_CONFIG, errno, "cannot watch an eventfd")
                : 0;
 }
 

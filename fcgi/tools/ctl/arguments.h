@@ -35,7 +35,7 @@ struct ctl_arguments {
     struct {
         const char *values[CTL_VALUES_MAX];
         unsigned count;
-    } given[CTL_OPTIONS_MAX]; /* beside options */
+    } given[CTL_OPTIONS_MAX]; /* one for each entry of options */
     bool json, help;          /* taken by every command */
 };
 

@@ -12,7 +12,7 @@ enum ctl_stays {
     CTL_STAYS_MACHINE,
     CTL_STAYS_MOVING,
     CTL_STAYS_WAITS,
-    CTL_STAYS_NO_ROOM, /* set by who has looked for some */
+    CTL_STAYS_NO_ROOM, /* set by the caller, which has looked for some */
     CTL_STAYS_FAILED,
     CTL_STAYS_LEFT, /* it is on another host, and its old copy is not removed yet */
     CTL_STAYS_IN_USE,

@@ -103,11 +103,12 @@ static int watch_hosts(struct ctl *ctl, const char *directory, const char *pid_f
     for (;; clock_sleep_ms(WATCH_MS)) {
         error_auto failure = NULL;
         if (put_hosts(ctl, directory, &changed, &failure) < 0)
-            log_warning("cannot write the relays of the hosts for nginx", LOG_ERROR(failure));
+            log_warning("cannot write the relays of the hosts for nginx; trying again",
+                        LOG_ERROR(failure));
         pending |= changed;
         error_clear(&failure);
         if (pending && nginx_reload(pid_file, &failure) < 0)
-            log_warning("cannot reload nginx after the relays of the hosts changed",
+            log_warning("cannot reload nginx after the relays of the hosts changed; trying again",
                         LOG_ERROR(failure));
         else
             pending = false;

@@ -19,11 +19,11 @@ static int connect_to(const char *path, int *fd, struct error **err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
-        return error_set(err, ERR_CONFIG, "%s is too long for a unix socket", path);
+        return error_set(err, ERR_CONFIG, "%s is too long for the path of a Unix socket", path);
     memcpy(address.sun_path, path, strlen(path) + 1);
     autoclose int fresh = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fresh < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "socket()");
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot create a socket");
     if (connect(fresh, (const struct sockaddr *)&address, sizeof address) < 0)
         return errno == EAGAIN
                    ? error_set(err, ERR_RUNTIME_UNAVAILABLE, "the queue of %s is full", path)

@@ -207,8 +207,8 @@ TEST_WITH(says_what_to_do_about_a_half_applied_one, start_empty, clean_up)
     assert_false(has_table("c"));
     for (int i = 0; i < 2; i++)
         assert_fails_saying(db_migrate_to(db, directory, 2, NULL, &err), ERR_CONFIG,
-                            "0002-b was begun and did not end (1 of its statements were done");
-    assert_fails_saying(db_schema_require(db, &err), ERR_CONFIG, "was begun and did not end");
+                            "0002-b was started and did not end: 1 of its statements have run");
+    assert_fails_saying(db_schema_require(db, &err), ERR_CONFIG, "was started and did not end");
     assert_fails_saying(db_schema_version(db, &version, &err), ERR_CONFIG, "WHERE version = 2");
     /* The advice works. */
     server_say(raw, "CREATE TABLE c (x INT)");

@@ -2,7 +2,7 @@
 /*
  * How full the sandbox's disk is. On btrfs the host shows the agent the quota group of the sandbox
  * (base/disk_view.h; Documentation/ABI/stable/sysfs-fs-btrfs; Linux 5.9 or newer). Other file
- * systems tell statfs() their quota, or are the sandbox's own.
+ * systems report their quota to statfs(), or are the sandbox's own.
  */
 #pragma once
 

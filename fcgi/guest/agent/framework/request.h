@@ -46,7 +46,7 @@ static inline struct request *request_of(struct httpd_request *http)
 }
 
 /* Return whether the request came to an address of ours, whose requests nginx numbers, and not to
- * one of E2B's clients: what they send, and a call does not know, is ignored. */
+ * one of E2B's clients, whose unknown members are ignored. */
 bool request_is_strict(const struct request *request);
 
 /* Check the names of the query parameters and the headers: none that is read once comes twice, and
@@ -60,11 +60,11 @@ int request_argument(const struct request *request, const char *name, const char
 /* Answer with this error. */
 int request_reply_error(struct request *request, const struct rpc_error *error);
 
-/* Let the library look at the socket: the peer of this request has sent its last byte. The library
+/* Let the library check the socket: the peer of this request has sent its last byte. The library
  * waits for changes of sockets, and takes a short read for the whole content. So it misses an end
  * that came together with the last bytes. The server makes it read once more, after the known
  * bytes. Call it again when that read brought more. */
 void request_nudge(struct request *request);
 
-/* Start telling about a peer that goes away. hung_up NULL: the library is made to look. */
+/* Report from now on that the peer goes away. hung_up NULL: only let the library check. */
 void request_watch_peer(struct request *request, void (*hung_up)(struct request *request));

@@ -42,7 +42,7 @@ struct stream {
     void *owner;
     struct buffer pending;
     enum { STREAM_OPEN, STREAM_ENDED, STREAM_ABORTED } state;
-    bool starved; /* the owner was told to wait: tell it when there is room */
+    bool starved; /* the owner waits: notify it when there is room */
     int64_t keepalive_ms, last_sent_ms;
     struct loop_timer keepalive_timer, deadline_timer;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The methods of filesystem.Filesystem that tell of changes: as a stream, or polled. */
+/* The methods of filesystem.Filesystem that report changes: as a stream, or polled. */
 #pragma once
 
 #include "agent/framework/connect_rpc.h"

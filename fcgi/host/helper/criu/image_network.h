@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Leave out of a memory image what each new network has. */
+/* Remove the parts of a memory image that each new network has by itself. */
 #pragma once
 
 /* After a dump: delete the image of the routing rules if the rules are those of a new network.
