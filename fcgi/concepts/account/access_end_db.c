@@ -135,8 +135,10 @@ static int end_key(struct db *db, const char *key_id, const char *team_id, unsig
         return -1;
     for (; db_rows_next(rows); count++)
         db_copy_text(ids[count], rows, 0);
-    if (count > *left)
+    if (count > *left) {
+        *left = 0; /* rows of teams are locked after those of sandboxes, as by other changes */
         return end_teams(db, key_id, team_id, err);
+    }
     for (unsigned i = 0; i < count; i++) {
         struct db_value id = db_text(ids[i]);
         if (db_exec(db, &epoch_statement, DB_ARGS(cut_time(), id), NULL, err) < 0 ||
