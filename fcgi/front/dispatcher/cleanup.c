@@ -11,6 +11,7 @@
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
+#include "worker/sweep_failure.h"
 
 int64_t cleanup_due(const struct plan *plan, int64_t since_ms, uint32_t days, int64_t now_ms)
 {
@@ -139,8 +140,11 @@ static int review_all(struct worker *worker, struct cleanup_candidate *candidate
                       struct error **err)
 {
     int64_t until_ms = clock_monotonic_ms() + CLEANUP_MOST_MS;
-    for (size_t i = 0; i < count && clock_monotonic_ms() < until_ms; i++)
-        if (review(worker, candidates[i].id, err) < 0)
+    unsigned failures = 0;
+    for (size_t i = 0; i < count && failures < SWEEP_FAILURES_MAX && clock_monotonic_ms() < until_ms;
+         i++)
+        if (review(worker, candidates[i].id, err) < 0 &&
+            !sweep_passes_over(&failures, candidates[i].id, err))
             return -1;
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint_removal.h"
 #include "dispatcher/cleanup_row.h"
 #include "sandbox/sandbox_events.h"
+#include "worker/sweep_failure.h"
 
 struct review {
     const char *id;
@@ -85,8 +86,11 @@ static int review_all(struct worker *worker, const struct cleanup_candidate *can
                       size_t count, struct error **err)
 {
     int64_t until_ms = clock_monotonic_ms() + CLEANUP_MOST_MS;
-    for (size_t i = 0; i < count && clock_monotonic_ms() < until_ms; i++)
-        if (review(worker, candidates[i].id, err) < 0)
+    unsigned failures = 0;
+    for (size_t i = 0; i < count && failures < SWEEP_FAILURES_MAX && clock_monotonic_ms() < until_ms;
+         i++)
+        if (review(worker, candidates[i].id, err) < 0 &&
+            !sweep_passes_over(&failures, candidates[i].id, err))
             return -1;
     return 0;
 }
