@@ -223,6 +223,30 @@ TEST_WITH(many_sandboxes_of_a_key_end_with_their_teams, NULL, remove_all)
     assert_int_equal(due(), ACCESS_END_AT_ONCE + 1);
 }
 
+TEST_WITH(a_team_with_a_locked_row_delays_no_other, NULL, remove_all)
+{
+    struct error *err = NULL;
+    bool worked;
+    struct db *impatient = server_open_at(server->socket, 2);
+    put_sandboxes(&acme, "sbx_m", 1);
+    put_sandboxes(&other, "sbx_o", 1);
+    assert_ok(db_transaction(db, end_team, acme.id, &err));
+    assert_ok(db_transaction(db, end_team, other.id, &err));
+    say(xasprintf("UPDATE ended_access SET due_at_ms = IF(team_id = '%s', 1, 2)", acme.id));
+    server_say(raw, "START TRANSACTION");
+    server_say(raw, "SELECT id FROM sandboxes WHERE id = 'sbx_m000' FOR UPDATE");
+    assert_fails(access_end_next(impatient, &worked, &err), ERR_DB_DEADLOCK);
+    error_clear(&err);
+    db_close(impatient);
+    assert_true(do_piece());
+    server_say(raw, "COMMIT");
+    assert_int_equal(due(), 1);
+    server_say(raw, "UPDATE ended_access SET due_at_ms = 1");
+    assert_true(do_piece());
+    assert_int_equal(due(), 2);
+    assert_false(do_piece());
+}
+
 static int end_two_keys(struct db *database, void *context, struct error **err)
 {
     unsigned *left = context;
