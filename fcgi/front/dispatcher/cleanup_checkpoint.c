@@ -87,11 +87,12 @@ static int review_all(struct worker *worker, const struct cleanup_candidate *can
 {
     int64_t until_ms = clock_monotonic_ms() + CLEANUP_MOST_MS;
     unsigned failures = 0;
-    for (size_t i = 0; i < count && failures < SWEEP_FAILURES_MAX && clock_monotonic_ms() < until_ms;
-         i++)
-        if (review(worker, candidates[i].id, err) < 0 &&
-            !sweep_passes_over(&failures, candidates[i].id, err))
+    size_t i = 0;
+    while (i < count && failures < SWEEP_FAILURES_MAX && clock_monotonic_ms() < until_ms) {
+        const char *id = candidates[i++].id;
+        if (review(worker, id, err) < 0 && !sweep_passes_over(&failures, id, err))
             return -1;
+    }
     return 0;
 }
 
