@@ -74,8 +74,8 @@ DB_STATEMENT(move_statement) = {
     "UPDATE ended_access SET done_up_to = ?, cut_at_ms = ?, again_at_ms = ?, due_at_ms = ?"
     " WHERE team_id = ?",
     false};
-DB_STATEMENT(defer_statement) = {
-    "access_end.defer", "UPDATE ended_access SET due_at_ms = ? WHERE team_id = ?", false};
+DB_STATEMENT(defer_statement) = {"access_end.defer",
+                                 "UPDATE ended_access SET due_at_ms = ? WHERE team_id = ?", false};
 DB_STATEMENT(done_statement) = {"access_end.done", "DELETE FROM ended_access WHERE team_id = ?",
                                 false};
 

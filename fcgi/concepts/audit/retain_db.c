@@ -25,11 +25,10 @@ DB_STATEMENT(teams_statement) = {
     " LEFT JOIN teams t ON t.id = a.team_id WHERE t.id IS NULL",
     true};
 /* A row audit.prune of an earlier turn alone does not start another turn. */
-DB_STATEMENT(old_statement) = {
-    "audit.retain_old",
-    "SELECT id FROM audit_log FORCE INDEX (audit_log_team)"
-    " WHERE team_id = ? AND id < ? AND action <> 'audit.prune' LIMIT 1",
-    true};
+DB_STATEMENT(old_statement) = {"audit.retain_old",
+                               "SELECT id FROM audit_log FORCE INDEX (audit_log_team)"
+                               " WHERE team_id = ? AND id < ? AND action <> 'audit.prune' LIMIT 1",
+                               true};
 /* The procedure stops at the number that it gets. Without it, the last part of a team's old rows
  * would be searched for in all its younger rows. */
 DB_STATEMENT(count_statement) = {
