@@ -27,7 +27,7 @@ int access_end_of_user(struct db *db, const char *user_id, struct error **err);
 /* End the tokens of the sandboxes of which an API key got tokens (token_key.h); with team_id, only
  * those of this team. *left: the number of sandboxes whose rows the transaction can still change,
  * at first ACCESS_END_AT_ONCE. When more sandboxes are left, end the tokens of all sandboxes of
- * their teams. */
+ * their teams, also for the next keys. */
 int access_end_of_key(struct db *db, const char *key_id, const char *team_id, unsigned *left,
                       struct error **err);
 
@@ -37,5 +37,5 @@ int access_end_of_login(struct db *db, const char *user_id, const char *login_id
                         const char *except_id, struct error **err);
 
 /* For the dispatcher, outside a transaction: schedule the end of the connections for the next
- * sandboxes of a team. Teams take turns. *worked: there was such a team. */
+ * sandboxes of a team. Teams take turns, also after a failure. *worked: there was such a team. */
 int access_end_next(struct db *db, bool *worked, struct error **err);

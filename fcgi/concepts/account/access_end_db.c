@@ -8,7 +8,8 @@
 
 /* nginx keeps decisions of the gate for about a second. Within two seconds, sandlot-ssh ends the
  * sessions of the person, and says why. */
-#define CUT_AFTER_MS 2500
+#define CUT_AFTER_MS   2500
+#define AGAIN_AFTER_MS 2000 /* after a failure */
 
 DB_STATEMENT(team_epoch_statement) = {
     "access_end.team_epoch", "UPDATE teams SET session_epoch = session_epoch + 1 WHERE id = ?",
@@ -73,6 +74,8 @@ DB_STATEMENT(move_statement) = {
     "UPDATE ended_access SET done_up_to = ?, cut_at_ms = ?, again_at_ms = ?, due_at_ms = ?"
     " WHERE team_id = ?",
     false};
+DB_STATEMENT(defer_statement) = {"access_end.defer",
+                                 "UPDATE ended_access SET due_at_ms = ? WHERE team_id = ?", false};
 DB_STATEMENT(done_statement) = {"access_end.done", "DELETE FROM ended_access WHERE team_id = ?",
                                 false};
 
@@ -135,8 +138,10 @@ static int end_key(struct db *db, const char *key_id, const char *team_id, unsig
         return -1;
     for (; db_rows_next(rows); count++)
         db_copy_text(ids[count], rows, 0);
-    if (count > *left)
+    if (count > *left) {
+        *left = 0; /* rows of teams are locked after those of sandboxes, as by other changes */
         return end_teams(db, key_id, team_id, err);
+    }
     for (unsigned i = 0; i < count; i++) {
         struct db_value id = db_text(ids[i]);
         if (db_exec(db, &epoch_statement, DB_ARGS(cut_time(), id), NULL, err) < 0 ||
@@ -217,33 +222,47 @@ static int cut_next(struct db *db, struct ended *ended, unsigned *count, struct 
     return 0;
 }
 
+struct piece {
+    struct ended ended;
+    bool found;
+};
+
 static int next_body(struct db *db, void *context, struct error **err)
 {
-    bool *found = context;
-    struct ended ended;
+    struct piece *piece = context;
+    struct ended *ended = &piece->ended;
     unsigned count;
-    if (lock_due(db, &ended, found, err) < 0)
+    if (lock_due(db, ended, &piece->found, err) < 0)
         return -1;
-    if (!*found)
+    if (!piece->found)
         return 0;
-    if (cut_next(db, &ended, &count, err) < 0)
+    if (cut_next(db, ended, &count, err) < 0)
         return -1;
     if (count < ACCESS_END_AT_ONCE) {
-        if (!ended.again_at_ms)
-            return db_exec(db, &done_statement, DB_ARGS(db_text(ended.team_id)), NULL, err);
-        *ended.done_up_to = '\0';
-        ended.cut_at_ms = ended.again_at_ms;
-        ended.again_at_ms = 0;
+        if (!ended->again_at_ms)
+            return db_exec(db, &done_statement, DB_ARGS(db_text(ended->team_id)), NULL, err);
+        *ended->done_up_to = '\0';
+        ended->cut_at_ms = ended->again_at_ms;
+        ended->again_at_ms = 0;
     }
     /* Other teams that are due come first. */
     return db_exec(db, &move_statement,
-                   DB_ARGS(db_text(ended.done_up_to), db_i64(ended.cut_at_ms),
-                           ended.again_at_ms ? db_i64(ended.again_at_ms) : db_null(),
-                           db_i64(clock_now_ms()), db_text(ended.team_id)),
+                   DB_ARGS(db_text(ended->done_up_to), db_i64(ended->cut_at_ms),
+                           ended->again_at_ms ? db_i64(ended->again_at_ms) : db_null(),
+                           db_i64(clock_now_ms()), db_text(ended->team_id)),
                    NULL, err);
 }
 
 int access_end_next(struct db *db, bool *worked, struct error **err)
 {
-    return db_transaction(db, next_body, worked, err);
+    struct piece piece = {.found = false};
+    error_auto ignored = NULL; /* the piece stays due */
+    int result = db_transaction(db, next_body, &piece, err);
+    *worked = piece.found;
+    /* A row of this team may be locked for long. */
+    if (result < 0 && piece.found)
+        db_exec(db, &defer_statement,
+                DB_ARGS(db_i64(clock_in_ms(AGAIN_AFTER_MS)), db_text(piece.ended.team_id)), NULL,
+                &ignored);
+    return result;
 }

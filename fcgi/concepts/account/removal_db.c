@@ -41,6 +41,10 @@ DROP(drop_ended_statement, "removal.drop_ended", "ended_access");
 DROP(drop_proxy_statement, "removal.drop_proxy", "team_egress_proxies");
 DROP(drop_names_statement, "removal.drop_names", "denied_names");
 DROP(drop_webhooks_statement, "removal.drop_webhooks", "webhooks");
+/* The delivery locks a webhook before its messages. */
+DB_STATEMENT(lock_webhooks_statement) = {
+    "removal.lock_webhooks", "SELECT id FROM webhooks WHERE team_id = ? ORDER BY id FOR UPDATE",
+    false};
 DB_STATEMENT(drop_messages_statement) = {
     "removal.drop_messages",
     "DELETE m FROM webhook_messages m JOIN webhooks w ON w.id = m.webhook_id WHERE w.team_id = ?",
@@ -100,6 +104,9 @@ static int end_team(struct db *db, const char *team_id, struct error **err)
         &drop_ended_statement,
     };
     struct db_value id = db_text(team_id);
+    db_rows_auto *locked = NULL;
+    if (db_query(db, &lock_webhooks_statement, DB_ARGS(id), &locked, err) < 0)
+        return -1;
     for (size_t i = 0; i < ARRAY_SIZE(drops); i++)
         if (db_exec(db, drops[i], DB_ARGS(id), NULL, err) < 0)
             return -1;

@@ -12,17 +12,29 @@
 /* Links that one statement removes. */
 #define TRIM_BATCH 20000
 
-/* Include removed teams, and rows without a team. */
+/* The procedure deletes no younger rows. A minute for clocks that differ. */
+#define SPARED_MS (30 * DAY_MS + 60000)
+
+/* Include removed teams, and rows without a team. The inner query jumps in the index from team to
+ * team: a team's rows can be more than the server reads within its time for a statement. */
 DB_STATEMENT(teams_statement) = {
     "audit.retain_teams",
     "SELECT t.id, p.audit_days FROM teams t JOIN plans p ON p.name = t.plan"
-    " UNION ALL SELECT DISTINCT a.team_id, (SELECT MAX(audit_days) FROM plans) FROM audit_log a"
+    " UNION ALL SELECT a.team_id, (SELECT MAX(audit_days) FROM plans)"
+    " FROM (SELECT DISTINCT team_id FROM audit_log) a"
     " LEFT JOIN teams t ON t.id = a.team_id WHERE t.id IS NULL",
     true};
 /* A row audit.prune of an earlier turn alone does not start another turn. */
-DB_STATEMENT(old_statement) = {
-    "audit.retain_old",
-    "SELECT id FROM audit_log WHERE team_id = ? AND id < ? AND action <> 'audit.prune' LIMIT 1",
+DB_STATEMENT(old_statement) = {"audit.retain_old",
+                               "SELECT id FROM audit_log FORCE INDEX (audit_log_team)"
+                               " WHERE team_id = ? AND id < ? AND action <> 'audit.prune' LIMIT 1",
+                               true};
+/* The procedure stops at the number that it gets. Without it, the last part of a team's old rows
+ * would be searched for in all its younger rows. */
+DB_STATEMENT(count_statement) = {
+    "audit.retain_count",
+    "SELECT COUNT(*) FROM (SELECT 1 FROM audit_log FORCE INDEX (audit_log_team)"
+    " WHERE team_id = ? AND id < ? AND at_ms < ? LIMIT ?) counted",
     true};
 DB_STATEMENT(prune_statement) = {"audit.prune", "CALL audit_prune(?, ?, ?)", false};
 DB_STATEMENT(first_statement) = {
@@ -39,6 +51,7 @@ struct retain {
     int64_t before_ms;
     bool is_said;     /* the row audit.prune was written in this turn */
     int64_t until_ms; /* monotonic */
+    uint64_t count;   /* rows to remove */
     uint64_t removed;
     uint64_t first_seq;
 };
@@ -61,21 +74,35 @@ static int prune_body(struct db *db, void *context, struct error **err)
     snprintf(before, sizeof before, "%" PRId64, retain->before_ms);
     if (!retain->is_said && say(db, retain, &audit_AUDIT_PRUNE, before, err) < 0)
         return -1;
-    return db_exec(db, &prune_statement,
-                   DB_ARGS(db_text(retain->team_id), db_i64(retain->before_ms), db_u64(BATCH)),
-                   &retain->removed, err);
+    return db_exec(
+        db, &prune_statement,
+        DB_ARGS(db_text(retain->team_id), db_i64(retain->before_ms), db_u64(retain->count)),
+        &retain->removed, err);
+}
+
+/* Count the next rows to remove, BATCH at most; 0: none is old enough. */
+static int count(struct db *db, struct retain *retain, const char *floor, struct error **err)
+{
+    bool any;
+    retain->count = 0;
+    if (db_query_finds(db, &old_statement, DB_ARGS(db_text(retain->team_id), db_text(floor)), &any,
+                       err) < 0)
+        return -1;
+    return any ? DB_NUMBER(db, &count_statement,
+                           DB_ARGS(db_text(retain->team_id), db_text(floor),
+                                   db_i64(retain->before_ms), db_u64(BATCH)),
+                           &retain->count, err)
+               : 0;
 }
 
 static int prune(struct db *db, struct retain *retain, uint64_t *removed, struct error **err)
 {
     char floor[ID_SIZE];
-    bool any = true;
     id_floor("aud_", retain->before_ms, floor);
     for (;;) {
-        if (db_query_finds(db, &old_statement, DB_ARGS(db_text(retain->team_id), db_text(floor)),
-                           &any, err) < 0)
+        if (count(db, retain, floor, err) < 0)
             return -1;
-        if (!any)
+        if (!retain->count)
             return 0;
         if (db_transaction(db, prune_body, retain, err) < 0)
             return -1;
@@ -123,15 +150,17 @@ int audit_retain(struct db *db, const struct keyring *ring, unsigned most_ms, ui
 {
     db_rows_auto *teams = NULL;
     int64_t until_ms = most_ms ? clock_monotonic_ms() + most_ms : INT64_MAX;
+    int64_t spared_ms = clock_now_ms() - SPARED_MS;
     *removed = 0;
     *more = false;
     if (db_query(db, &teams_statement, DB_NO_ARGS, &teams, err) < 0)
         return -1;
     while (db_rows_next(teams)) {
+        int64_t kept_ms = clock_now_ms() - (int64_t)db_get_u64(teams, 1) * DAY_MS;
         struct retain retain = {
             .ring = ring,
             .team_id = db_get_text(teams, 0),
-            .before_ms = clock_now_ms() - (int64_t)db_get_u64(teams, 1) * DAY_MS,
+            .before_ms = kept_ms < spared_ms ? kept_ms : spared_ms,
             .until_ms = until_ms,
         };
         if (prune(db, &retain, removed, err) < 0)

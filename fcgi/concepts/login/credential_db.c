@@ -203,8 +203,10 @@ static int disable_body(struct db *db, void *context, struct error **err)
                 err) < 0 ||
         db_exec(db, &drop_invites_statement, DB_ARGS(db_text(user_id)), NULL, err) < 0)
         return -1;
-    /* Rows of teams may be locked, so they come before the lock of the access revision. */
-    if (access_end_of_user(db, user_id, err) < 0 || login_row_end_all(db, user_id, NULL, err) < 0)
+    /* A pause locks the rows of its sandbox and then of its team. Both may be locked, so they come
+     * before the lock of the access revision. */
+    if (access_end_of_login(db, user_id, NULL, "", err) < 0 ||
+        access_end_of_user(db, user_id, err) < 0 || login_row_end_all(db, user_id, NULL, err) < 0)
         return -1;
     return access_revision_bump(db, user_id, err);
 }

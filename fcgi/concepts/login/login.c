@@ -85,9 +85,8 @@ static void note_seen(struct db *db, const struct settings *settings, struct log
                     LOG_STR("login", login->id), LOG_ERROR(err));
 }
 
-int login_authenticate(struct db *db, const struct keyring *ring, const struct settings *settings,
-                       const char *text, struct principal *principal, struct login *login,
-                       struct error **err)
+int login_check(struct db *db, const struct keyring *ring, const char *text,
+                struct principal *principal, struct login *login, struct error **err)
 {
     char id[ID_SIZE];
     struct secret_hash kept = {0};
@@ -102,7 +101,15 @@ int login_authenticate(struct db *db, const struct keyring *ring, const struct s
     mem_wipe(&kept, sizeof kept);
     if (result < 0)
         principal_deinit(principal);
-    else
-        note_seen(db, settings, login);
     return result;
+}
+
+int login_authenticate(struct db *db, const struct keyring *ring, const struct settings *settings,
+                       const char *text, struct principal *principal, struct login *login,
+                       struct error **err)
+{
+    if (login_check(db, ring, text, principal, login, err) < 0)
+        return -1;
+    note_seen(db, settings, login);
+    return 0;
 }

@@ -42,8 +42,13 @@ int login_begin(struct db *db, const struct keyring *ring, const struct settings
                 char text[SECRET_TEXT_SIZE], struct error **err);
 
 /* Find the principal and the sign-in of a cookie's value (NULL: the request has none). Unknown,
- * malformed and ended sign-ins get the same ERR_UNAUTHORIZED. Sends one query. Records the request
- * at most once a minute, or more often if login_idle_s is short. */
+ * malformed and ended sign-ins get the same ERR_UNAUTHORIZED. Sends one query. It is no use of the
+ * sign-in: its idle time continues. */
+int login_check(struct db *db, const struct keyring *ring, const char *text,
+                struct principal *principal, struct login *login, struct error **err);
+
+/* Do the same for a new request, which begins the idle time again. Records the request at most once
+ * a minute, or more often if login_idle_s is short. */
 int login_authenticate(struct db *db, const struct keyring *ring, const struct settings *settings,
                        const char *text, struct principal *principal, struct login *login,
                        struct error **err);

@@ -4,7 +4,8 @@
 
 #include "retention/retention.h"
 
-#define RETENTION_HOLDERS 100 /* teams or sandboxes that one call looks at */
+#define RETENTION_HOLDERS 100   /* teams or sandboxes whose rows one call deletes */
+#define RETENTION_WINDOW  20000 /* rows that one call counts, of each kind */
 
 /* Select versions to which no row refers, from template_versions v and templates t. The last
  * version stays until its template is deleted, because the next version gets the number after it.

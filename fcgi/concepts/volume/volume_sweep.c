@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "volume/keeper.h"
 #include "volume/volume_row.h"
 #include "volume/volume_store.h"
+#include "worker/sweep_failure.h"
 
 #define NAME_PREFIX "vol-"
 
@@ -60,24 +62,24 @@ static int sweep_volume(struct worker *worker, uint32_t host_id, struct runtime 
     return db_transaction(worker->db, sweep_body, &sweeping, err);
 }
 
-static bool is_found(const struct runtime_volume *found, size_t count, const char *name)
+static int by_name(const void *a, const void *b)
 {
-    for (size_t i = 0; i < count; i++)
-        if (str_equal(found[i].name, name))
-            return true;
-    return false;
+    return strcmp(((const struct runtime_volume *)a)->name,
+                  ((const struct runtime_volume *)b)->name);
 }
 
 /* Log missing volumes. Their data is lost, so the operator must know. The team can still delete the
- * row. */
+ * row. found: by name. */
 static void report_missing(struct worker *worker, uint32_t host_id, char (*ids)[ID_SIZE],
                            size_t id_count, const struct runtime_volume *found, size_t count)
 {
     for (size_t i = 0; i < id_count; i++) {
         char name[VOLUME_INSTANCE_SIZE];
+        struct runtime_volume key;
         struct volume now;
         error_auto ignored = NULL;
-        if (!is_found(found, count, volume_instance_name(ids[i], name)) &&
+        snprintf(key.name, sizeof key.name, "%s", volume_instance_name(ids[i], name));
+        if (!(count && bsearch(&key, found, count, sizeof *found, by_name)) &&
             volume_get(worker->db, ids[i], &now, &ignored) == 0 && now.host_id == host_id)
             log_error("a volume is missing on its host, and its files are lost; restore them from "
                       "a backup",
@@ -92,16 +94,24 @@ static int sweep_host(void *context, const struct host *host, struct error **err
     autofree struct runtime_volume *found = NULL;
     char(*ids)[ID_SIZE] = NULL;
     size_t count = 0, id_count;
+    unsigned failures = 0;
     /* Rows are read first: a volume that is ready then must be on the host. A volume that is
      * deleted in between is reported once. */
     if (runtimes_of(worker->runtimes, worker->db, host, &runtime, err) < 0 ||
         volume_row_list_on_host(worker->db, host->id, &ids, &id_count, err) < 0)
         return -1;
     int result = runtime->ops->volume->list(runtime, &found, &count, err);
+    if (count)
+        qsort(found, count, sizeof *found, by_name);
     if (result == 0)
         report_missing(worker, host->id, ids, id_count, found, count);
-    for (size_t i = 0; i < count && result == 0; i++)
-        result = sweep_volume(worker, host->id, runtime, &found[i], err);
+    size_t first = sweep_first(count);
+    for (size_t n = 0; n < count && result == 0 && failures < SWEEP_FAILURES_MAX; n++) {
+        const struct runtime_volume *volume = &found[(first + n) % count];
+        if (sweep_volume(worker, host->id, runtime, volume, err) < 0 &&
+            !sweep_passes_over(&failures, volume->name, err))
+            result = -1;
+    }
     free(ids);
     return result == 0 ? keeper_tidy(worker, host->id, err) : -1;
 }

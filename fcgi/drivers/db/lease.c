@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -32,6 +33,14 @@ enum {
     /* Other processes hold as many rows at most, in the moment between their look and their take.
      */
     TRIES_MOST = 64,
+    /* Each look reads all due rows, of which one team may have thousands. A line with so many rows
+     * is kept for ten times as long as its look took: looks then take a tenth of the time of a
+     * process, and a new row waits for KEPT_MOST_MS at most. */
+    KEPT_ROWS = 256,
+    KEPT_SHARE = 10,
+    KEPT_LEAST_MS = 50,
+    KEPT_MOST_MS = 1000,
+    LINES_MAX = 8, /* tables whose lines a process keeps */
 };
 
 /* The last turns that this process gave, in any order. */
@@ -91,18 +100,30 @@ static int compare(const void *a, const void *b)
     return left->place < right->place ? -1 : left->place > right->place;
 }
 
-/* The first rows of each team: those of teams whose turn is longest ago come first. */
-static int read_line(struct db *db, const struct lease_table *table, struct candidate **line,
-                     size_t *count, struct error **err)
+/* The line of a table: the due rows in the order of their turns. */
+struct line {
+    const struct lease_table *table;
+    struct candidate *rows;
+    size_t count;
+    int64_t until_ms; /* monotonic: the next look */
+};
+
+/* The lines that this process keeps. */
+static struct line lines[LINES_MAX];
+
+/* The rows of teams whose turn is longest ago come first. */
+static int look(struct db *db, struct line *line, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    uint64_t work = hash_text(HASH_START, table->line.name);
-    *count = 0;
-    if (db_query(db, &table->line, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+    uint64_t work = hash_text(HASH_START, line->table->line.name);
+    int64_t started_ms = clock_monotonic_ms();
+    line->count = 0;
+    line->until_ms = 0;
+    if (db_query(db, &line->table->line, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
         return -1;
-    while (*count < LEASE_LINE_MAX && db_rows_next(rows)) {
-        *line = xreallocarray(*line, *count + 1, sizeof **line);
-        struct candidate *one = &(*line)[*count];
+    while (line->count < LEASE_LINE_MAX && db_rows_next(rows)) {
+        line->rows = xreallocarray(line->rows, line->count + 1, sizeof *line->rows);
+        struct candidate *one = &line->rows[line->count];
         db_copy_text(one->key, rows, 0);
         one->team = hash_text(HASH_START, db_get_text(rows, 1));
         one->of = hash_text(work, db_get_text(rows, 1));
@@ -110,21 +131,73 @@ static int read_line(struct db *db, const struct lease_table *table, struct cand
         one->of_team = db_get_u64(rows, 2);
         const char *user = db_get_text(rows, 3);
         one->user = *user ? hash_text(HASH_START, user) : 0;
-        one->place = (*count)++;
+        one->place = line->count++;
     }
-    if (*count)
-        qsort(*line, *count, sizeof **line, compare);
+    if (line->count)
+        qsort(line->rows, line->count, sizeof *line->rows, compare);
+    int64_t now_ms = clock_monotonic_ms(), kept_ms = (now_ms - started_ms) * KEPT_SHARE;
+    if (line->count >= KEPT_ROWS)
+        line->until_ms = now_ms + (kept_ms < KEPT_LEAST_MS  ? KEPT_LEAST_MS
+                                   : kept_ms > KEPT_MOST_MS ? KEPT_MOST_MS
+                                                            : kept_ms);
     return 0;
 }
 
+/* Return the line of a table; a table without one replaces the one that ends first. */
+static struct line *line_of(const struct lease_table *table)
+{
+    struct line *first = lines;
+    for (size_t i = 0; i < LINES_MAX; i++) {
+        if (lines[i].table == table)
+            return &lines[i];
+        if (lines[i].until_ms < first->until_ms)
+            first = &lines[i];
+    }
+    first->table = table;
+    first->until_ms = 0;
+    return first;
+}
+
+static void drop_row(struct line *line, size_t at)
+{
+    line->count--;
+    memmove(&line->rows[at], &line->rows[at + 1], (line->count - at) * sizeof *line->rows);
+}
+
 /* --- one row --- */
+
+/* Lock the first row of a line that no other process has. No key: none. */
+static int lock_first(struct db *db, struct line *line, char key[LEASE_KEY_SIZE],
+                      struct db_rows **rows, struct error **err)
+{
+    const struct lease_table *table = line->table;
+    for (size_t at = 0, tries = 0; at < line->count && tries < TRIES_MOST;) {
+        const struct candidate one = line->rows[at];
+        if (!lease_board_enter(one.team, one.user)) {
+            at++; /* the team or user has its share of the processes */
+            continue;
+        }
+        tries++;
+        drop_row(line, at);
+        db_rows_free(*rows);
+        *rows = NULL;
+        if (db_query(db, &table->due, DB_ARGS(db_text(one.key), db_i64(clock_now_ms())), rows,
+                     err) < 0)
+            return -1;
+        if (!db_rows_next(*rows))
+            continue; /* another process has it by now */
+        snprintf(key, LEASE_KEY_SIZE, "%s", one.key);
+        note_turn(one.of);
+        return 0;
+    }
+    lease_board_leave();
+    return 0;
+}
 
 /* Lock the next row of a table without teams, or of the team that has its turn. No key: none. */
 static int lock_next(struct db *db, const struct lease_table *table, char key[LEASE_KEY_SIZE],
                      struct db_rows **rows, struct error **err)
 {
-    autofree struct candidate *line = NULL;
-    size_t count;
     *key = '\0';
     if (!table->line.sql) {
         if (db_query(db, &table->due, DB_ARGS(db_i64(clock_now_ms())), rows, err) < 0)
@@ -132,25 +205,10 @@ static int lock_next(struct db *db, const struct lease_table *table, char key[LE
         snprintf(key, LEASE_KEY_SIZE, "%s", db_rows_next(*rows) ? db_get_text(*rows, 0) : "");
         return 0;
     }
-    if (read_line(db, table, &line, &count, err) < 0)
-        return -1;
-    for (size_t i = 0, tries = 0; i < count && tries < TRIES_MOST; i++) {
-        if (!lease_board_enter(line[i].team, line[i].user))
-            continue; /* the team or user has its share of the processes */
-        tries++;
-        db_rows_free(*rows);
-        *rows = NULL;
-        if (db_query(db, &table->due, DB_ARGS(db_text(line[i].key), db_i64(clock_now_ms())), rows,
-                     err) < 0)
-            return -1;
-        if (!db_rows_next(*rows))
-            continue; /* another process has it by now */
-        snprintf(key, LEASE_KEY_SIZE, "%s", line[i].key);
-        note_turn(line[i].of);
-        return 0;
-    }
-    lease_board_leave();
-    return 0;
+    struct line *line = line_of(table);
+    if (clock_monotonic_ms() < line->until_ms && (lock_first(db, line, key, rows, err) < 0 || *key))
+        return *key ? 0 : -1;
+    return look(db, line, err) < 0 ? -1 : lock_first(db, line, key, rows, err);
 }
 
 int lease_lock(struct db *db, const struct lease_table *table, char key[LEASE_KEY_SIZE],

@@ -13,8 +13,9 @@
  * former owner. Add the statements to the list of statements of the concept.
  *
  * For rows of tenants, use LEASE_TEAMS() and LEASE_TEAMS_OWNED(), with the team of a row as one
- * more argument. Then teams take turns in each process. A team with a thousand rows delays another
- * team by one row.
+ * more argument. Then teams take turns in each process. A team with a hundred rows delays another
+ * team by one row. With more due rows, a process keeps its line of rows for a while, because each
+ * look reads all of them: a new row of a team without others then waits for a second at most.
  */
 #pragma once
 
@@ -75,16 +76,15 @@ struct lease_table {
  *
  * The first statement locks nothing, so that processes do not hide rows from each other; the second
  * one locks the chosen row. Several rows of a team: other processes may have its first ones. */
-#define LEASE_TEAM_ROWS 8 /* of each team, in the line */
-#define LEASE_LINE_MAX  1000
-#define LEASE_TEXT_(x)  #x
-#define LEASE_TEXT(x)   LEASE_TEXT_(x)
+#define LEASE_LINE_MAX 1000
+#define LEASE_TEXT_(x) #x
+#define LEASE_TEXT(x)  LEASE_TEXT_(x)
 #define LEASE_LINE_(table, key, until, rows, team, user)                                     \
     "SELECT l.due_key, l.team, l.place, l.user FROM (SELECT CONCAT(" key ", '') AS due_key," \
     " COALESCE(" team ", '') AS team, COALESCE(" user ", '') AS user, " until                \
     " AS due_ms, ROW_NUMBER() OVER (PARTITION BY " team " ORDER BY " until ") AS place"      \
-    " FROM " table " WHERE " rows " AND " until " <= ?) l WHERE l.place <= " LEASE_TEXT(     \
-        LEASE_TEAM_ROWS) " ORDER BY l.place, l.due_ms LIMIT " LEASE_TEXT(LEASE_LINE_MAX)
+    " FROM " table " WHERE " rows " AND " until                                              \
+    " <= ?) l ORDER BY l.place, l.due_ms LIMIT " LEASE_TEXT(LEASE_LINE_MAX)
 #define LEASE_ONE_(columns, table, key, until, rows)                              \
     "SELECT " columns " FROM " table " WHERE " key " = ? AND " rows " AND " until \
     " <= ? FOR UPDATE SKIP LOCKED"

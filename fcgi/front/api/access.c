@@ -385,7 +385,7 @@ static int check_again(struct api *api, const struct http_request *request, bool
     struct principal before = api->principal;
     int result = *before.key_id ? principal_read_again(api->keys, api->worker.db, &before,
                                                        &api->principal, err)
-                                : console_authenticate(api, request, err);
+                                : console_check_again(api, request, err);
     if (result < 0) {
         api->principal = before;
         return -1;

@@ -81,6 +81,12 @@ int console_authenticate(struct api *api, const struct http_request *request, st
                               &api->principal, &api->login, err);
 }
 
+int console_check_again(struct api *api, const struct http_request *request, struct error **err)
+{
+    autowipe char *text = console_cookie_of(request, COOKIE);
+    return login_check(api->worker.db, api->worker.ring, text, &api->principal, &api->login, err);
+}
+
 void console_set_cookie(const struct api *api, struct http_response *response, const char *text)
 {
     http_response_header(response, "Set-Cookie",

@@ -21,6 +21,10 @@ bool console_has_cookie(const struct http_request *request);
 /* Find the principal and the sign-in of the cookie. Errors: ERR_UNAUTHORIZED. */
 int console_authenticate(struct api *api, const struct http_request *request, struct error **err);
 
+/* Do the same again during a request, which is no use of the sign-in: a slow transfer does not
+ * prolong it. */
+int console_check_again(struct api *api, const struct http_request *request, struct error **err);
+
 /* Of all cookies that only the console's own pages need. */
 #define CONSOLE_COOKIE_ATTRIBUTES "Path=/; Secure; HttpOnly; SameSite=Strict"
 

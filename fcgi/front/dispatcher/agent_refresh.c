@@ -111,10 +111,16 @@ static void drop_one(struct agent_refresh *refresh)
 
 void agent_refresh_restarted(struct agent_refresh *refresh, const char *instance_name)
 {
+    int64_t give_up_ms = clock_monotonic_ms() + START_MOST_MS;
+    for (size_t i = 0; i < refresh->restarted_count; i++)
+        if (!strcmp(refresh->restarted[i].instance_name, instance_name)) {
+            refresh->restarted[i].give_up_ms = give_up_ms;
+            return; /* a guest that reboots repeatedly has one entry */
+        }
     if (refresh->restarted_count == RESTARTED_MAX)
         drop_one(refresh);
     struct restarted *one = &refresh->restarted[refresh->restarted_count++];
-    *one = (struct restarted){.give_up_ms = clock_monotonic_ms() + START_MOST_MS};
+    *one = (struct restarted){.give_up_ms = give_up_ms};
     snprintf(one->instance_name, sizeof one->instance_name, "%s", instance_name);
 }
 

@@ -15,6 +15,7 @@
 #include "checkpoint/checkpoint_move.h"
 #include "checkpoint/checkpoint_row.h"
 #include "template/template_row.h"
+#include "worker/sweep_failure.h"
 
 #define STRAY_PATIENCE_MS 15000
 
@@ -63,14 +64,19 @@ static int sweep_rows(struct worker *worker, uint32_t host_id, struct runtime *r
                       const struct runtime_listing *list, size_t count, struct error **err)
 {
     autofree struct checkpoint *rows = NULL;
-    unsigned row_count;
+    unsigned row_count, failures = 0;
     if (checkpoint_row_on_host(worker->db, host_id, &rows, &row_count, err) < 0)
         return -1;
-    for (unsigned i = 0; i < row_count; i++) {
+    size_t first = sweep_first(row_count);
+    for (size_t n = 0; n < row_count && failures < SWEEP_FAILURES_MAX; n++) {
+        size_t i = (first + n) % row_count;
         struct vanishing vanishing = {.id = rows[i].id, .host_id = host_id, .runtime = runtime};
         if (!runtime_listing_find(list, count, rows[i].instance_name) &&
-            db_transaction(worker->db, vanishing_body, &vanishing, err) < 0)
-            return -1;
+            db_transaction(worker->db, vanishing_body, &vanishing, err) < 0) {
+            if (!sweep_passes_over(&failures, rows[i].id, err))
+                return -1;
+            continue;
+        }
         if (vanishing.vanished)
             log_warning(vanishing.archived ? "the disk of a checkpoint is missing on its host; the "
                                              "next use fetches it from the archive"
@@ -160,6 +166,20 @@ static int sweep_copy(struct worker *worker, uint32_t host_id, struct runtime *r
     return runtime->ops->destroy(runtime, copy->name, err);
 }
 
+static int sweep_copies(struct worker *worker, uint32_t host_id, struct runtime *runtime,
+                        const struct runtime_listing *list, size_t count, struct error **err)
+{
+    unsigned failures = 0;
+    size_t first = sweep_first(count);
+    for (size_t n = 0; n < count && failures < SWEEP_FAILURES_MAX; n++) {
+        const struct runtime_listing *copy = &list[(first + n) % count];
+        if (sweep_copy(worker, host_id, runtime, copy, err) < 0 &&
+            !sweep_passes_over(&failures, copy->name, err))
+            return -1;
+    }
+    return 0;
+}
+
 int checkpoint_sweep_host(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                           struct error **err)
 {
@@ -168,8 +188,8 @@ int checkpoint_sweep_host(struct worker *worker, uint32_t host_id, struct runtim
     if (runtime->ops->list_copies(runtime, &list, &count, err) < 0)
         return -1;
     int result = sweep_rows(worker, host_id, runtime, list, count, err);
-    for (size_t i = 0; i < count && result == 0; i++)
-        result = sweep_copy(worker, host_id, runtime, &list[i], err);
+    if (result == 0)
+        result = sweep_copies(worker, host_id, runtime, list, count, err);
     runtime_listing_free(list, count);
     return result;
 }

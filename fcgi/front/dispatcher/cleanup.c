@@ -11,6 +11,7 @@
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
+#include "worker/sweep_failure.h"
 
 int64_t cleanup_due(const struct plan *plan, int64_t since_ms, uint32_t days, int64_t now_ms)
 {
@@ -139,9 +140,13 @@ static int review_all(struct worker *worker, struct cleanup_candidate *candidate
                       struct error **err)
 {
     int64_t until_ms = clock_monotonic_ms() + CLEANUP_MOST_MS;
-    for (size_t i = 0; i < count && clock_monotonic_ms() < until_ms; i++)
-        if (review(worker, candidates[i].id, err) < 0)
+    unsigned failures = 0;
+    size_t i = 0;
+    while (i < count && failures < SWEEP_FAILURES_MAX && clock_monotonic_ms() < until_ms) {
+        const char *id = candidates[i++].id;
+        if (review(worker, id, err) < 0 && !sweep_passes_over(&failures, id, err))
             return -1;
+    }
     return 0;
 }
 

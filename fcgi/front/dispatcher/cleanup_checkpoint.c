@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint_removal.h"
 #include "dispatcher/cleanup_row.h"
 #include "sandbox/sandbox_events.h"
+#include "worker/sweep_failure.h"
 
 struct review {
     const char *id;
@@ -85,9 +86,13 @@ static int review_all(struct worker *worker, const struct cleanup_candidate *can
                       size_t count, struct error **err)
 {
     int64_t until_ms = clock_monotonic_ms() + CLEANUP_MOST_MS;
-    for (size_t i = 0; i < count && clock_monotonic_ms() < until_ms; i++)
-        if (review(worker, candidates[i].id, err) < 0)
+    unsigned failures = 0;
+    size_t i = 0;
+    while (i < count && failures < SWEEP_FAILURES_MAX && clock_monotonic_ms() < until_ms) {
+        const char *id = candidates[i++].id;
+        if (review(worker, id, err) < 0 && !sweep_passes_over(&failures, id, err))
             return -1;
+    }
     return 0;
 }
 

@@ -57,6 +57,7 @@ enum {
 struct candidate {
     char instance_name[INSTANCE_NAME_SIZE];
     int64_t due_ms, give_up_ms; /* monotonic */
+    int64_t alive_ms;           /* a listing then had it running, if its run is so old; 0: none */
 };
 
 /* An instance that rebooted by itself. */
@@ -74,9 +75,10 @@ struct host_monitor {
     struct runtime *runtime; /* NULL before the first listing */
     struct candidate candidates[CANDIDATES_MAX];
     size_t candidate_count;
-    struct rebooting rebooting[REBOOTING_MAX]; /* a new one replaces the oldest */
-    uint64_t pool_total_mb, pool_used_mb;      /* as recorded */
-    int64_t pool_record_at_ms;                 /* monotonic */
+    int64_t listed_ms; /* the last listing that found all ends; 0: none yet */
+    struct rebooting rebooting[REBOOTING_MAX];
+    uint64_t pool_total_mb, pool_used_mb; /* as recorded */
+    int64_t pool_record_at_ms;            /* monotonic */
     bool memory_low, memory_noted;
     unsigned processors; /* as recorded; 0: not yet */
     bool hears;          /* events arrive, so no end is missed */
@@ -118,44 +120,65 @@ void host_monitor_free(struct host_monitor *monitor)
 
 /* --- reboots --- */
 
+/* Return the entry of an instance, or NULL. */
 static struct rebooting *rebooting_of(struct host_monitor *monitor, const char *instance_name)
 {
-    struct rebooting *oldest = &monitor->rebooting[0];
-    for (size_t i = 0; i < REBOOTING_MAX; i++) {
+    for (size_t i = 0; i < REBOOTING_MAX; i++)
         if (!strcmp(monitor->rebooting[i].instance_name, instance_name))
             return &monitor->rebooting[i];
-        if (monitor->rebooting[i].last_ms < oldest->last_ms)
-            oldest = &monitor->rebooting[i];
+    return NULL;
+}
+
+static unsigned times_of(const struct rebooting *one, int64_t now_ms)
+{
+    return now_ms - one->last_ms > REBOOTS_APART_MS ? 0 : one->times;
+}
+
+/* Return the entry that a new instance replaces: the oldest one of those with the fewest reboots.
+ * Many instances that reboot once do not replace one that reboots repeatedly. */
+static struct rebooting *rebooting_least(struct host_monitor *monitor, int64_t now_ms)
+{
+    struct rebooting *least = monitor->rebooting;
+    for (struct rebooting *one = least; one < monitor->rebooting + REBOOTING_MAX; one++) {
+        unsigned times = times_of(one, now_ms), fewest = times_of(least, now_ms);
+        if (times < fewest || (times == fewest && one->last_ms < least->last_ms))
+            least = one;
     }
-    *oldest = (struct rebooting){0};
-    snprintf(oldest->instance_name, sizeof oldest->instance_name, "%s", instance_name);
-    return oldest;
+    return least;
 }
 
 static void count_reboot(struct host_monitor *monitor, const char *instance_name)
 {
-    struct rebooting *one = rebooting_of(monitor, instance_name);
     int64_t now_ms = clock_monotonic_ms();
-    one->times = now_ms - one->last_ms > REBOOTS_APART_MS ? 1 : one->times + 1;
+    struct rebooting *one = rebooting_of(monitor, instance_name);
+    if (!one) {
+        one = rebooting_least(monitor, now_ms);
+        *one = (struct rebooting){0};
+        snprintf(one->instance_name, sizeof one->instance_name, "%s", instance_name);
+    }
+    one->times = times_of(one, now_ms) + 1;
     one->last_ms = now_ms;
 }
 
-static bool looped(const struct rebooting *one)
+/* Return the number of reboots because of which an instance ended; 0: it ended otherwise. */
+static unsigned looped(struct host_monitor *monitor, const char *instance_name)
 {
-    return one->times >= REBOOTS_MANY && clock_monotonic_ms() - one->last_ms <= REBOOTS_APART_MS;
+    const struct rebooting *one = rebooting_of(monitor, instance_name);
+    unsigned times = one ? times_of(one, clock_monotonic_ms()) : 0;
+    return times >= REBOOTS_MANY ? times : 0;
 }
 
 static void log_end(struct host_monitor *monitor, const char *id, const char *instance_name,
                     const char *loss)
 {
-    const struct rebooting *one = rebooting_of(monitor, instance_name);
+    unsigned reboots = looped(monitor, instance_name);
     if (*loss)
         log_warning("a sandbox stopped because its memory could not be completed after a "
                     "resume; it will start from its disk",
                     LOG_STR("sandbox", id), LOG_STR("cause", loss));
-    else if (looped(one))
+    else if (reboots)
         log_warning("stopped a sandbox that rebooted repeatedly", LOG_STR("sandbox", id),
-                    LOG_INT("reboots", one->times));
+                    LOG_INT("reboots", reboots));
     else
         log_warning("a sandbox stopped by itself", LOG_STR("sandbox", id));
 }
@@ -171,7 +194,8 @@ struct verdict {
     struct runtime *runtime;
     enum runtime_status status;
     uint64_t version; /* of the row before the host was asked */
-    int64_t late_ms;  /* so long after the last sample, the end was noticed late */
+    int64_t late_ms;  /* so long after the last sign of life, the end was noticed late */
+    int64_t alive_ms; /* as in struct candidate */
     bool ended, is_old;
     char loss[MEMORY_LOSS_SIZE];
 };
@@ -208,13 +232,15 @@ static int ask_host(struct db *db, struct verdict *verdict, bool *is_down, struc
 }
 
 /* End the runtime. If the end was noticed late, as after a reboot of the host, its time is unknown:
- * the runtime ends at the last sample, as on a host that is lost. */
+ * the runtime ends at the last sign of life, a sample or a listing, as on a host that is lost. */
 static int end_runtime(struct db *db, const struct verdict *verdict, const struct sandbox *sandbox,
                        struct error **err)
 {
     int64_t seen_ms = 0;
     if (sample_last_of_run(db, sandbox->id, verdict->host_id, &seen_ms, err) < 0)
         return -1;
+    if (seen_ms && verdict->alive_ms > seen_ms)
+        seen_ms = verdict->alive_ms;
     bool late = seen_ms && sandbox->updated_at_ms - seen_ms > verdict->late_ms;
     return usage_follow(db, sandbox->id, USAGE_STORAGE, late ? seen_ms : sandbox->updated_at_ms,
                         err);
@@ -254,14 +280,15 @@ static int find_verdict(struct db *db, struct verdict *verdict, struct error **e
 }
 
 /* Check an instance. *again_ms: the milliseconds until the next check; 0: finished. */
-static int check(struct host_monitor *monitor, const char *instance_name, unsigned *again_ms,
+static int check(struct host_monitor *monitor, const struct candidate *one, unsigned *again_ms,
                  struct error **err)
 {
     struct worker *worker = monitor->worker;
     char id[ID_SIZE];
     enum sandbox_state state = SANDBOX_DESTROYED;
     *again_ms = 0;
-    if (sandbox_row_of_instance(worker->db, monitor->host_id, instance_name, id, &state, err) < 0)
+    if (sandbox_row_of_instance(worker->db, monitor->host_id, one->instance_name, id, &state, err) <
+        0)
         return -1;
     if (!*id || !sandbox_state_is_live(state))
         return 0;
@@ -270,16 +297,17 @@ static int check(struct host_monitor *monitor, const char *instance_name, unsign
         return 0;
     struct verdict verdict = {
         .id = id,
-        .reason = looped(rebooting_of(monitor, instance_name)) ? STOPPED_REBOOTING : STOPPED_ENDED,
+        .reason = looped(monitor, one->instance_name) ? STOPPED_REBOOTING : STOPPED_ENDED,
         .host_id = monitor->host_id,
         .runtime = monitor->runtime,
         .status = RUNTIME_ABSENT,
         .late_ms = (int64_t)worker->settings->metrics_interval_s * SAMPLES_MISSED * 1000,
+        .alive_ms = one->alive_ms,
     };
     if (find_verdict(worker->db, &verdict, err) < 0)
         return -1;
     if (verdict.ended)
-        log_end(monitor, id, instance_name, verdict.loss);
+        log_end(monitor, id, one->instance_name, verdict.loss);
     if (verdict.status != RUNTIME_OTHER && !verdict.is_old)
         *again_ms = 0;
     return 0;
@@ -301,6 +329,7 @@ static void add_candidate(struct host_monitor *monitor, const char *instance_nam
         snprintf(place->instance_name, sizeof place->instance_name, "%s", instance_name);
         place->due_ms = now_ms + in_ms;
         place->give_up_ms = place->due_ms + ASK_MOST_MS;
+        place->alive_ms = monitor->listed_ms;
     } else if (now_ms + in_ms < place->due_ms) {
         place->due_ms = now_ms + in_ms;
     }
@@ -320,7 +349,7 @@ static void check_candidates(struct host_monitor *monitor)
         if (!monitor->runtime || clock_monotonic_ms() < one->due_ms)
             continue;
         /* After a failure of the host or the database, the next listing finds the instance. */
-        if (check(monitor, one->instance_name, &again_ms, &err) < 0) {
+        if (check(monitor, one, &again_ms, &err) < 0) {
             host_pulse_note(monitor->pulse, false);
             log_warning("cannot inspect an instance that ended; trying again",
                         LOG_STR("instance", one->instance_name), LOG_ERROR(err));
@@ -470,10 +499,13 @@ static int list_host(struct host_monitor *monitor, struct error **err)
         return -1;
     monitor->runtime = runtime;
     runtime_limit(runtime, PATIENCE_MS);
+    int64_t listed_ms = clock_now_ms();
     int result = runtime->ops->list(runtime, &list, &count, err);
     runtime_limit(runtime, 0);
     if (result == 0)
         result = compare(monitor, list, count, err);
+    if (result == 0 && monitor->candidate_count < CANDIDATES_MAX)
+        monitor->listed_ms = listed_ms;
     if (result == 0)
         result = dismiss_dead(monitor, waiting, waiting_count, list, count, err);
     runtime_listing_free(list, count);

@@ -14,6 +14,7 @@
 #include "sandbox/sandbox_row.h"
 #include "template/template_trial.h"
 #include "template/warm.h"
+#include "worker/sweep_failure.h"
 
 #define LIST_PATIENCE_MS 15000
 #define STOP_PATIENCE_MS 15000
@@ -145,11 +146,17 @@ static int sweep_list(struct worker *worker, uint32_t host_id, struct runtime *r
                       const struct runtime_listing *list, size_t count, struct error **err)
 {
     autofree bool *in_order = xcalloc(count + 1, sizeof *in_order);
-    int result = find_in_order(worker, host_id, list, count, in_order, err);
-    for (size_t i = 0; i < count && result == 0; i++)
-        if (!in_order[i])
-            result = sweep_instance(worker, host_id, runtime, &list[i], err);
-    return result;
+    unsigned failures = 0;
+    if (find_in_order(worker, host_id, list, count, in_order, err) < 0)
+        return -1;
+    size_t first = sweep_first(count);
+    for (size_t n = 0; n < count && failures < SWEEP_FAILURES_MAX; n++) {
+        size_t i = (first + n) % count;
+        if (!in_order[i] && sweep_instance(worker, host_id, runtime, &list[i], err) < 0 &&
+            !sweep_passes_over(&failures, list[i].name, err))
+            return -1;
+    }
+    return 0;
 }
 
 static int sweep_host(void *context, const struct host *host, struct error **err)

@@ -252,6 +252,26 @@ def test_a_sandbox_that_dies(sandbox, stack):
 
 @pytest.mark.long
 @pytest.mark.alone
+def test_without_samples_the_runtime_ends_with_the_sandbox(sandbox, stack):
+    """The lists of the host's instances say that it lived."""
+    interval_s = int(stack.settings.get("metrics_interval_s", "30"))
+    samples = "SELECT at_ms FROM sandbox_samples WHERE sandbox_id = %s ORDER BY at_ms DESC LIMIT 1"
+    wait_until(lambda: stack.query(samples, sandbox.id), 3 * interval_s + 10, "a sample")
+    rest_s = 4.5 * interval_s + 20
+    stack.query("UPDATE leases SET holder = 'a test', until_ms = UNIX_TIMESTAMP() * 1000 + %s WHERE name = 'samples'",
+                int(rest_s + 60) * 1000)
+    try:
+        time.sleep(rest_s)
+        ended_ms = int(time.time() * 1000)
+        sandbox.data.background("/usr/bin/sudo", "/sbin/poweroff", "-f")
+        wait_until(lambda: sandbox.show()["state"] == "stopped", 60, "the end")
+    finally:
+        stack.query("UPDATE leases SET until_ms = 0 WHERE name = 'samples'")
+    rows = assert_seamless(stack, sandbox.id, "runtime", "storage")
+    assert rows[0]["ended_at_ms"] > ended_ms - 15_000, (ended_ms, rows)
+
+
+@pytest.mark.alone
 def test_the_time_in_which_nobody_noticed_the_end_is_not_runtime(sandbox, stack):
     """As with a host that was off: its sandboxes have ended, and that is noticed when it is back."""
     interval_s = int(stack.settings.get("metrics_interval_s", "30"))

@@ -129,6 +129,26 @@ def test_an_upload_ends_with_its_key(stack, account, volume):
     assert volume.read("/file") == b"old" and volume.names() == ["file"]
 
 
+def test_a_slow_upload_does_not_prolong_its_sign_in(stack, person, volume):
+    """Its access is checked every two seconds, which is no use of the sign-in."""
+    which = person.browser.cookie[:30]
+    seen = "SELECT last_seen_at_ms FROM logins WHERE id = %s"
+    before = stack.query(seen, which)[0]["last_seen_at_ms"]
+
+    def pieces():
+        yield bytes(300_000)
+        time.sleep(1)  # until the request has begun
+        stack.query("UPDATE logins SET last_seen_at_ms = last_seen_at_ms - 3600000 WHERE id = %s", which)
+        for _ in range(12):
+            time.sleep(0.5)
+            yield bytes(300_000)
+
+    headers = person.browser.headers() | {"Content-Type": OCTETS, "Content-Length": str(13 * 300_000)}
+    response = person.browser.raw("PUT", f"{volume.address}/files?path=/file", pieces(), headers)
+    assert response.status == 201, response
+    assert stack.query(seen, which)[0]["last_seen_at_ms"] < before
+
+
 def test_a_download_ends_with_its_key(stack, account, volume):
     piece = 1 << 20
     size = 64 * piece

@@ -2,14 +2,20 @@
 /* The end of access ends all tokens in one transaction that changes few rows. */
 #include "unit/unit.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "account/access_end.h"
 #include "account/account.h"
 #include "account/token_key.h"
+#include "base/clock.h"
 #include "gate/gate_db.h"
+#include "login/credential.h"
 #include "unit/schema.h"
 
-#define MANY 250
-#define KEY  "key_00000000000000000000000001"
+#define MANY  250
+#define KEY   "key_00000000000000000000000001"
+#define KEY_2 "key_00000000000000000000000002"
 
 static struct user alice, bob;
 static struct team acme, other;
@@ -25,10 +31,15 @@ static int set_up(void **state)
            team_create(db, "other", "pro", "bob", &other, &err) < 0;
 }
 
+static void say_to(MYSQL *connection, char *text)
+{
+    server_say(connection, text);
+    free(text);
+}
+
 static void say(char *text)
 {
-    server_say(raw, text);
-    free(text);
+    say_to(raw, text);
 }
 
 static long ask(char *text)
@@ -210,6 +221,100 @@ TEST_WITH(many_sandboxes_of_a_key_end_with_their_teams, NULL, remove_all)
     while (do_piece())
         ;
     assert_int_equal(due(), ACCESS_END_AT_ONCE + 1);
+}
+
+TEST_WITH(a_team_with_a_locked_row_delays_no_other, NULL, remove_all)
+{
+    struct error *err = NULL;
+    bool worked;
+    struct db *impatient = server_open_at(server->socket, 2);
+    put_sandboxes(&acme, "sbx_m", 1);
+    put_sandboxes(&other, "sbx_o", 1);
+    assert_ok(db_transaction(db, end_team, acme.id, &err));
+    assert_ok(db_transaction(db, end_team, other.id, &err));
+    say(xasprintf("UPDATE ended_access SET due_at_ms = IF(team_id = '%s', 1, 2)", acme.id));
+    server_say(raw, "START TRANSACTION");
+    server_say(raw, "SELECT id FROM sandboxes WHERE id = 'sbx_m000' FOR UPDATE");
+    assert_fails(access_end_next(impatient, &worked, &err), ERR_DB_DEADLOCK);
+    error_clear(&err);
+    db_close(impatient);
+    assert_true(do_piece());
+    server_say(raw, "COMMIT");
+    assert_int_equal(due(), 1);
+    server_say(raw, "UPDATE ended_access SET due_at_ms = 1");
+    assert_true(do_piece());
+    assert_int_equal(due(), 2);
+    assert_false(do_piece());
+}
+
+static int end_two_keys(struct db *database, void *context, struct error **err)
+{
+    unsigned *left = context;
+    *left = ACCESS_END_AT_ONCE;
+    return access_end_of_key(database, KEY, NULL, left, err) < 0
+               ? -1
+               : access_end_of_key(database, KEY_2, NULL, left, err);
+}
+
+/* Other changes lock rows of sandboxes first. */
+TEST_WITH(no_rows_of_sandboxes_change_after_rows_of_teams, NULL, remove_all)
+{
+    struct error *err = NULL;
+    unsigned left;
+    put_sandboxes(&acme, "sbx_m", MANY);
+    put_sandboxes(&other, "sbx_o", 1);
+    server_say(raw, "UPDATE sandbox_token_keys SET api_key_id = '" KEY_2
+                    "' WHERE sandbox_id = 'sbx_o000'");
+    assert_ok(db_transaction(db, end_two_keys, &left, &err));
+    assert_int_equal(left, 0);
+    assert_int_equal(epoch_of("sbx_m000"), 1);
+    assert_int_equal(epoch_of("sbx_o000"), 1);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM sandboxes WHERE session_epoch > 0"), 0);
+}
+
+static pid_t start_disable(void)
+{
+    struct error *err = NULL;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid)
+        return pid;
+    db = server_open(server); /* the other connection is the parent's */
+    _exit(credential_disable(db, alice.id, &err) < 0);
+}
+
+static void await_lock_wait(MYSQL *watcher)
+{
+    int64_t until_ms = clock_monotonic_ms() + 4000;
+    while (server_ask(watcher, "SELECT COUNT(*) FROM information_schema.innodb_trx"
+                               " WHERE trx_state = 'LOCK WAIT'") == 0) {
+        assert_true(clock_monotonic_ms() < until_ms);
+        clock_sleep_ms(20);
+    }
+}
+
+TEST_WITH(a_user_is_disabled_with_rows_of_sandboxes_before_rows_of_teams, NULL, remove_all)
+{
+    int status = -1;
+    MYSQL *watcher = server_raw(server);
+    put_sandboxes(&acme, "sbx_d", 1);
+    say(xasprintf("INSERT INTO logins (id, user_id) VALUES ('lgn_1', '%s')", alice.id));
+    say(xasprintf("INSERT INTO api_keys (id, lookup, user_id, login_id)"
+                  " VALUES ('" KEY "', 'key', '%s', 'lgn_1')",
+                  alice.id));
+    server_say(raw, "START TRANSACTION");
+    server_say(raw, "SELECT id FROM sandboxes WHERE id = 'sbx_d000' FOR UPDATE");
+    pid_t pid = start_disable();
+    await_lock_wait(watcher);
+    say_to(watcher, xasprintf("SELECT id FROM teams WHERE id = '%s' FOR UPDATE NOWAIT", acme.id));
+    server_say(raw, "COMMIT");
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(ask(xasprintf("SELECT COUNT(*) FROM users WHERE id = '%s'"
+                                   " AND disabled_at_ms IS NOT NULL",
+                                   alice.id)),
+                     1);
+    mysql_close(watcher);
 }
 
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A list of audit rows reads a bounded number of a large log. */
+/* A list of audit rows, and the removal of old ones, read a bounded number of a large log. */
 #include "unit/unit.h"
 
 #include "audit/audit.h"
+#include "audit/chain.h"
+#include "base/clock.h"
+#include "base/ulid.h"
+#include "unit/keyring.h"
 #include "unit/schema.h"
 
 #define TEAM      "tea_1"
@@ -64,6 +68,34 @@ TEST(a_program_of_the_operator_reads_all)
 {
     const struct audit_filter filter = {.team_id = TEAM, .actor = "key_mine"};
     assert_int_equal(list(&filter, NULL, NULL), 5);
+}
+
+/* One of the team's 10005 rows is old. */
+TEST(the_removal_of_old_rows_reads_no_young_ones)
+{
+    struct error *err = NULL;
+    uint64_t removed;
+    bool more;
+    char id[ID_SIZE];
+    int64_t young_ms = clock_now_ms();
+    struct keyring *ring = unit_keyring(UNIT_KEY_1);
+    id_floor("aud_", young_ms, id);
+    autofree char *grow =
+        xasprintf("UPDATE audit_log SET id = CONCAT('%.14s', RIGHT(id, 16)), at_ms = %lld", id,
+                  (long long)young_ms);
+    server_say(raw, grow);
+    server_say(raw, "UPDATE audit_log SET id = CONCAT('aud_', LPAD(RIGHT(id, 2), 26, '0')),"
+                    " at_ms = 1 WHERE actor_id = 'key_mine' AND id LIKE '%03'");
+    server_say(raw, "UPDATE plans SET audit_days = 31");
+    server_say(raw, "ANALYZE TABLE audit_log");
+    uint64_t before = schema_reads();
+    assert_ok(audit_retain(db, ring, 0, &removed, &more, &err));
+    assert_int_equal(removed, 1);
+    assert_false(more);
+    assert_true(schema_reads() - before < READS_MAX);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM audit_log WHERE team_id = '" TEAM "'"),
+                     10005); /* with the row that says so */
+    keyring_free(ring);
 }
 
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)

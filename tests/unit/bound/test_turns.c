@@ -6,6 +6,7 @@
 #include "account/account.h"
 #include "archive/archive_row.h"
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "checkpoint/checkpoint_row.h"
 #include "moving/moving.h"
@@ -122,6 +123,24 @@ static int take_policy(struct db *in, void *context, char id[LEASE_KEY_SIZE], st
 TEST(network_policies)
 {
     assert_turns(take_policy, NULL, true);
+}
+
+/* A look reads all due rows, so a process does not look for each row. */
+TEST(many_due_rows_are_not_read_for_each_take)
+{
+    struct error *err = NULL;
+    struct taking taking = {take_policy, NULL, ""};
+    clock_sleep_ms(1100); /* the line of another test has ended */
+    uint64_t before = schema_reads();
+    assert_ok(db_transaction(db, take_body, &taking, &err));
+    uint64_t of_one = schema_reads() - before;
+    assert_true(of_one > MANY / 2);
+    before = schema_reads();
+    for (unsigned i = 0; i < 40; i++) {
+        assert_ok(db_transaction(db, take_body, &taking, &err));
+        assert_int_equal(taking.id[0], 'a');
+    }
+    assert_true(schema_reads() - before < 20 * of_one);
 }
 
 static int take_orphan(struct db *in, void *context, char id[LEASE_KEY_SIZE], struct error **err)

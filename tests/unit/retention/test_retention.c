@@ -5,7 +5,7 @@
 #include "account/account.h"
 #include "base/clock.h"
 #include "base/ulid.h"
-#include "retention/retention.h"
+#include "retention/retention_row.h"
 #include "template/template.h"
 #include "template/template_use.h"
 #include "unit/schema.h"
@@ -216,6 +216,27 @@ TEST(a_sandbox_keeps_its_newest_operations)
     assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id = 'opr_8010200'"),
                      1);
     assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id = 'opr_80'"), 1);
+}
+
+/* With many sandboxes, a call does not count the operations of all of them. */
+TEST(the_operations_of_many_sandboxes_are_counted_in_parts)
+{
+    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
+    put_many("operations (id, sandbox_id, state, finished_at_ms)",
+             "CONCAT('opr_81', i), CONCAT('sbx_wa', i), 'done', 9e12");
+    put_many("operations (id, sandbox_id, state, finished_at_ms)",
+             "CONCAT('opr_82', i), CONCAT('sbx_wb', i), 'done', 9e12");
+    _Static_assert(RETENTION_WINDOW < 2 * 101 * 101, "rows of two put_many()");
+    put_many("operations (id, sandbox_id, state, finished_at_ms)",
+             "CONCAT('opr_83', i), 'sbx_z', 'done', 9e12");
+    assert_true(remove_ended());
+    remove_all();
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE sandbox_id = 'sbx_z'"),
+                     RETENTION_OPERATIONS_MAX);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations"
+                                     " WHERE sandbox_id LIKE 'sbx\\_w%'"),
+                     2 * 101 * 101);
+    server_say(raw, "DELETE FROM operations WHERE sandbox_id LIKE 'sbx\\_w%'");
 }
 
 TEST(versions_go_that_no_row_names)
