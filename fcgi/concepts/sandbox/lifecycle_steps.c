@@ -507,9 +507,13 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         break;
     case SANDBOX_EVENT_RESUME_FAILED:
         sandbox->resumed_from[0] = '\0';
+        sandbox->silent_since_ms = 0;
+        if (!sandbox->stopped_at_ms) /* a rollback stopped it */
+            sandbox->stopped_at_ms = now_ms;
         /* fall through */
     case SANDBOX_EVENT_DESTROYED:
         sandbox->reserved = RESERVES_NOTHING;
+        sandbox->deadline_at_ms = sandbox->hold_until_ms = 0;
         break;
     default:
         break;
@@ -593,6 +597,22 @@ static int tell_finish(struct db *db, const struct finish *finish, struct error 
     }
 }
 
+/* The row does not have the operation any more. Success if an earlier try has written this result:
+ * the answer to its COMMIT can get lost, and the next operation can begin before this try. */
+static int find_written(struct db *db, const struct finish *finish, struct error **err)
+{
+    const char *id = finish->work->operation.id;
+    enum operation_state state;
+    autofree char *failure = NULL;
+    if (operation_outcome(db, id, &state, &failure, err) < 0)
+        return -1;
+    bool written = state == (finish->failure ? OPERATION_FAILED : OPERATION_DONE);
+    bool deleted = !sandbox_state_is_shown(finish->row.state);
+    if (written && deleted == (finish->event == SANDBOX_EVENT_DESTROYED))
+        return 0;
+    return error_set(err, ERR_LEASE_LOST, "another process has ended operation %s", id);
+}
+
 static int finish_body(struct db *db, void *context, struct error **err)
 {
     struct finish *finish = context;
@@ -604,12 +624,8 @@ static int finish_body(struct db *db, void *context, struct error **err)
     if (sandbox_state_next(before->state, finish->event, &to, err) < 0 ||
         sandbox_get_any(db, before->id, true, row, err) < 0)
         return -1;
-    bool ours = row->incarnation == operation->incarnation;
-    if (ours && !row->operation_id[0] && row->state == to)
-        return 0; /* an earlier commit succeeded, though its answer was lost */
-    if (!ours || strcmp(row->operation_id, operation->id))
-        return error_set(err, ERR_LEASE_LOST, "another operation has replaced operation %s",
-                         operation->id);
+    if (strcmp(row->operation_id, operation->id))
+        return find_written(db, finish, err);
     /* Volumes are locked before teams and hosts, as by a create. */
     if (to == SANDBOX_DESTROYED && volume_mounts_detach(db, row->id, err) < 0)
         return -1;
