@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "account/usage.h"
-#include "archive/archive.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/fault_point.h"
@@ -18,6 +17,7 @@
 #include "sandbox/kept_log.h"
 #include "sandbox/mount_list.h"
 #include "sandbox/quota.h"
+#include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/sandbox_size.h"
@@ -580,11 +580,6 @@ static int keep_reservation(struct db *db, struct sandbox *row, enum sandbox_eve
     return 0;
 }
 
-static bool outdates_archive(enum sandbox_event event)
-{
-    return event == SANDBOX_EVENT_RESUMED || event == SANDBOX_EVENT_DESTROYED;
-}
-
 static int tell_finish(struct db *db, const struct finish *finish, struct error **err)
 {
     switch (finish->event) {
@@ -655,7 +650,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
         return -1;
     if (ends_memory_image(finish) && memory_image_drop(db, row->id, err) < 0)
         return -1;
-    if (outdates_archive(finish->event) && archive_outdate(db, ARCHIVE_SANDBOX, row->id, err) < 0)
+    if (sandbox_archive_settle(db, row, finish->event, err) < 0)
         return -1;
     fault_point(FAULT_FINISHING);
     return 0;

@@ -134,7 +134,8 @@ static void remove_orphan(struct work *work)
     if (sandbox_get_any(work->worker->db, work->sandbox.id, false, &row, &failure) == 0 &&
         sandbox_state_is_shown(row.state))
         return;
-    if (failure || work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &failure) < 0)
+    if (failure ||
+        work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &failure) < 0)
         log_warning("cannot delete the instance of a deleted sandbox; the sweep tries again",
                     LOG_STR("instance", work->sandbox.instance_name), LOG_ERROR(failure));
 }

@@ -50,8 +50,8 @@ struct update {
     bool closes; /* previews that may be open */
 };
 
-/* A sandbox that is being paused has a deadline again if the pause fails. The move of a sandbox that
- * is stopped only to move has its deadline. */
+/* A sandbox that is being paused has a deadline again if the pause fails. The deadline of a sandbox
+ * that is stopped only to move is in its move. */
 static int set_deadline(struct db *db, struct sandbox *sandbox, int64_t deadline_at_ms,
                         struct error **err)
 {
