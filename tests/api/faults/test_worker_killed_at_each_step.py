@@ -443,6 +443,20 @@ def test_an_init_that_is_killed_is_noticed_at_once(make_sandbox, stack):
     assert sandbox.data.check("echo $KEPT") == "value\n"
 
 
+def test_a_sandbox_that_ends_in_its_pause_has_no_memory(sandbox, stack, fault_points):
+    fault_points.arm("pause.hung_up", "wait", "sandlot-api")
+    pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
+    fault_points.reached("pause.hung_up")
+    os.kill(init_pid(stack, sandbox.instance), signal.SIGKILL)
+    wait_until(lambda: instances(stack)[sandbox.instance] == "Stopped", 20, "the end of the instance", 0.02)
+    fault_points.release("pause.hung_up")
+    assert pausing.result().json()["state"] == "stopped"
+    told = sandbox.api.get(f"/v1/events?sandbox_id={sandbox.id}&since=2020-01-01T00:00:00Z").json()["events"]
+    assert told[-1]["kind"] == "sandbox.stopped", told
+    assert not stack.query("SELECT id FROM memory_images WHERE id = %s", sandbox.id), "it takes no room for paused memory"
+    assert sandbox.resume()["resumed_from"] == "disk"
+
+
 @pytest.mark.long
 def test_a_host_that_was_started_anew(account, stack):
     """All instances are down at once, without our doing; paused ones stay what they were."""
