@@ -43,11 +43,12 @@ static int forget_body(struct db *db, void *context, struct error **err)
 static int take_leaving(struct worker *worker, struct leaving *leaving, struct runtime **runtime,
                         struct error **err)
 {
-    for (*runtime = NULL;;) {
+    for (;;) {
+        *runtime = NULL;
         if (db_transaction(worker->db, take_leaving_body, leaving, err) < 0)
             return -1;
-        if (!leaving->warm.name[0] || runtimes_get(worker->runtimes, worker->db,
-                                                   leaving->warm.host_id, runtime, err) == 0)
+        if (!leaving->warm.name[0] ||
+            runtimes_get(worker->runtimes, worker->db, leaving->warm.host_id, runtime, err) == 0)
             return 0;
         if (!error_clear_if(err, ERR_HOST_UNREACHABLE))
             return -1;
