@@ -125,7 +125,7 @@ def test_a_volume_whose_commit_got_no_answer_is_ready(account, stack, fault_poin
     fault_points.arm("volume.made", "wait", "sandlot-api")
     making = InBackground(account.api.post, "/v1/volumes", {"name": "unanswered"})
     fault_points.reached("volume.made")
-    (row,) = stack.query("SELECT id FROM volumes WHERE team_id = (SELECT id FROM teams WHERE slug = %s)", account.team)
+    (row,) = stack.query("SELECT id FROM volumes WHERE name = 'unanswered' AND state = 'creating'")
     stack.query("INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb, size_mb,"
                 " started_at_ms) SELECT id, 0, team_id, 'volume', 0, 0, size_gb, 0, created_at_ms FROM volumes WHERE id = %s", row["id"])
     stack.query("UPDATE volumes SET state = 'ready', visible = 1, lease_until_ms = 0 WHERE id = %s", row["id"])
