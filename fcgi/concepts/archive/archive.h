@@ -66,6 +66,10 @@ int archive_has(struct db *db, const char *object_id, bool *has, struct error **
 int archive_promise(struct db *db, const char *id, uint32_t host_id, bool evicted,
                     struct error **err);
 
+/* In a transaction that holds the row of a paused sandbox: keep its copy, after an operation of
+ * this incarnation that has not changed the sandbox. */
+int archive_follow(struct db *db, const char *sandbox_id, uint32_t incarnation, struct error **err);
+
 /* Give up the copy of an object that was resumed or deleted, and let it be removed. Call it in a
  * transaction that holds the object's row. */
 int archive_outdate(struct db *db, enum archive_kind kind, const char *object_id,

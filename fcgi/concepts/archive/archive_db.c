@@ -20,6 +20,12 @@ DB_STATEMENT(promise_statement) = {
     false};
 DB_STATEMENT(evicted_statement) = {"archive.evicted",
                                    "UPDATE archives SET evicted_at_ms = ? WHERE id = ?", false};
+/* Not after an operation that has changed the sandbox and failed. */
+DB_STATEMENT(follow_statement) = {"archive.follow",
+                                  "UPDATE archives SET incarnation = incarnation + 1"
+                                  " WHERE current_of = ? AND state = 'whole'"
+                                  " AND incarnation + 1 = ?",
+                                  false};
 #define OUTDATE(rows)                                                                       \
     "UPDATE " rows " o LEFT JOIN archives a ON a.current_of = o.id SET o.archived = 0,"     \
     " a.current_of = NULL, a.state = 'removing', a.lease_owner = '', a.lease_until_ms = ?," \
@@ -208,6 +214,12 @@ int archive_row_fetched(struct db *db, const char *id, struct error **err)
 int archive_row_evicted(struct db *db, const char *id, struct error **err)
 {
     return db_exec(db, &evicted_statement, DB_ARGS(evicted_value(true), db_text(id)), NULL, err);
+}
+
+int archive_follow(struct db *db, const char *sandbox_id, uint32_t incarnation, struct error **err)
+{
+    return db_exec(db, &follow_statement, DB_ARGS(db_text(sandbox_id), db_u64(incarnation)), NULL,
+                   err);
 }
 
 int archive_outdate(struct db *db, enum archive_kind kind, const char *object_id,

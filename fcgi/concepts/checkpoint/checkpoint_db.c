@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "account/usage_kept.h"
 #include "archive/archive.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -385,7 +386,8 @@ static int deleting_body(struct db *db, void *context, struct error **err)
         return tell(db, &was, EVENT_CHECKPOINT_FAILED, err);
     if (was.state != CHECKPOINT_READY)
         return 0;
-    if (archive_outdate(db, ARCHIVE_CHECKPOINT, was.id, err) < 0)
+    if (usage_kept_end(db, was.id, err) < 0 ||
+        archive_outdate(db, ARCHIVE_CHECKPOINT, was.id, err) < 0)
         return -1;
     return tell(db, &was, EVENT_CHECKPOINT_DELETED, err);
 }

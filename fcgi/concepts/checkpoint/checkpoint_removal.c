@@ -2,7 +2,6 @@
 /* Remove checkpoints: deleted ones, and ones that were never finished. */
 #include "checkpoint/checkpoint_removal.h"
 
-#include "account/usage_kept.h"
 #include "archive/archive.h"
 #include "base/fault_point.h"
 #include "base/log.h"
@@ -74,11 +73,8 @@ static int delete_body(struct db *db, void *context, struct error **err)
         return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
     if (deletion->unless_archived && archive_has(db, deletion->id, &deletion->archived, err) < 0)
         return -1;
-    if (deletion->archived)
-        return 0;
-    if (checkpoint_row_deleting(db, deletion->id, deletion->lease_s, err) < 0)
-        return -1;
-    return usage_kept_end(db, deletion->id, err);
+    return deletion->archived ? 0
+                              : checkpoint_row_deleting(db, deletion->id, deletion->lease_s, err);
 }
 
 static int delete_one(struct worker *worker, struct deletion *deletion, struct error **err)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "account/usage.h"
-#include "archive/archive.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/fault_point.h"
@@ -18,6 +17,7 @@
 #include "sandbox/kept_log.h"
 #include "sandbox/mount_list.h"
 #include "sandbox/quota.h"
+#include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/sandbox_size.h"
@@ -507,9 +507,13 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         break;
     case SANDBOX_EVENT_RESUME_FAILED:
         sandbox->resumed_from[0] = '\0';
+        sandbox->silent_since_ms = 0;
+        if (!sandbox->stopped_at_ms) /* a rollback stopped it */
+            sandbox->stopped_at_ms = now_ms;
         /* fall through */
     case SANDBOX_EVENT_DESTROYED:
         sandbox->reserved = RESERVES_NOTHING;
+        sandbox->deadline_at_ms = sandbox->hold_until_ms = 0;
         break;
     default:
         break;
@@ -576,11 +580,6 @@ static int keep_reservation(struct db *db, struct sandbox *row, enum sandbox_eve
     return 0;
 }
 
-static bool outdates_archive(enum sandbox_event event)
-{
-    return event == SANDBOX_EVENT_RESUMED || event == SANDBOX_EVENT_DESTROYED;
-}
-
 static int tell_finish(struct db *db, const struct finish *finish, struct error **err)
 {
     switch (finish->event) {
@@ -591,6 +590,22 @@ static int tell_finish(struct db *db, const struct finish *finish, struct error 
     default:
         return sandbox_tell_move(db, &finish->row, finish->event, memory_is_kept(finish), err);
     }
+}
+
+/* The row does not have the operation any more. Success if an earlier try has written this result:
+ * the answer to its COMMIT can get lost, and the next operation can begin before this try. */
+static int find_written(struct db *db, const struct finish *finish, struct error **err)
+{
+    const char *id = finish->work->operation.id;
+    enum operation_state state;
+    autofree char *failure = NULL;
+    if (operation_outcome(db, id, &state, &failure, err) < 0)
+        return -1;
+    bool written = state == (finish->failure ? OPERATION_FAILED : OPERATION_DONE);
+    bool deleted = !sandbox_state_is_shown(finish->row.state);
+    if (written && deleted == (finish->event == SANDBOX_EVENT_DESTROYED))
+        return 0;
+    return error_set(err, ERR_LEASE_LOST, "another process has ended operation %s", id);
 }
 
 static int finish_body(struct db *db, void *context, struct error **err)
@@ -604,12 +619,8 @@ static int finish_body(struct db *db, void *context, struct error **err)
     if (sandbox_state_next(before->state, finish->event, &to, err) < 0 ||
         sandbox_get_any(db, before->id, true, row, err) < 0)
         return -1;
-    bool ours = row->incarnation == operation->incarnation;
-    if (ours && !row->operation_id[0] && row->state == to)
-        return 0; /* an earlier commit succeeded, though its answer was lost */
-    if (!ours || strcmp(row->operation_id, operation->id))
-        return error_set(err, ERR_LEASE_LOST, "another operation has replaced operation %s",
-                         operation->id);
+    if (strcmp(row->operation_id, operation->id))
+        return find_written(db, finish, err);
     /* Volumes are locked before teams and hosts, as by a create. */
     if (to == SANDBOX_DESTROYED && volume_mounts_detach(db, row->id, err) < 0)
         return -1;
@@ -639,7 +650,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
         return -1;
     if (ends_memory_image(finish) && memory_image_drop(db, row->id, err) < 0)
         return -1;
-    if (outdates_archive(finish->event) && archive_outdate(db, ARCHIVE_SANDBOX, row->id, err) < 0)
+    if (sandbox_archive_settle(db, row, finish->event, err) < 0)
         return -1;
     fault_point(FAULT_FINISHING);
     return 0;

@@ -51,10 +51,6 @@ int operation_set_turn(struct db *db, const struct operation *operation, unsigne
 int operation_set_host(struct db *db, struct operation *operation, uint32_t host_id,
                        struct error **err);
 
-/* Inside a transaction: check that no other worker has taken the operation over. Errors:
- * ERR_LEASE_LOST. */
-int operation_check_owner(struct db *db, const struct operation *operation, struct error **err);
-
 /* Read the result of an operation. failure: the recorded text, owned by the caller. */
 enum operation_state { OPERATION_RUNNING, OPERATION_DONE, OPERATION_FAILED, OPERATION_SUPERSEDED };
 int operation_outcome(struct db *db, const char *id, enum operation_state *state, char **failure,
@@ -63,12 +59,15 @@ int operation_outcome(struct db *db, const char *id, enum operation_state *state
 /* Check whether the operation makes its sandbox: a create, or that of a fork. id "": none runs. */
 int operation_makes(struct db *db, const char *id, bool *makes, struct error **err);
 
-/* Inside a transaction: end the operation.
+/* Inside a transaction: end the operation of this worker.
  *
  * failure: NULL for done, else the text of the failure. note: a text to record with a finished
- * operation; "" for none. */
+ * operation; "" for none. Errors: ERR_LEASE_LOST when another worker has taken it over. */
 int operation_end(struct db *db, const struct operation *operation, const char *failure,
                   const char *note, struct error **err);
+
+/* End an operation as failed, independent of its worker. */
+int operation_drop(struct db *db, const char *id, const char *failure, struct error **err);
 
 /* Begin to keep the lease of an operation that this process holds. */
 void operation_keep(struct db *db, const struct operation *operation, uint64_t lease_s,

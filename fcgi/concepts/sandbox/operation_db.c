@@ -23,7 +23,14 @@ DB_STATEMENT(insert_statement) = {
     false};
 DB_STATEMENT(end_statement) = {
     "operation.end",
-    "UPDATE operations SET state = ?, last_error = ?, finished_at_ms = ? WHERE id = ?", false};
+    "UPDATE operations SET state = ?, last_error = ?, finished_at_ms = ? WHERE id = ?"
+    " AND lease_owner = ? AND state = 'running'",
+    false};
+DB_STATEMENT(drop_statement) = {
+    "operation.drop",
+    "UPDATE operations SET state = 'failed', last_error = ?, finished_at_ms = ? WHERE id = ?"
+    " AND state = 'running'",
+    false};
 DB_STATEMENT(turn_statement) = {
     "operation.turn", "UPDATE operations SET lease_until_ms = ? WHERE id = ? AND lease_owner = ''",
     false};
@@ -72,9 +79,6 @@ DB_STATEMENT(makes_statement) = {
     true};
 DB_STATEMENT(set_host_statement) = {"operation.set_host",
                                     "UPDATE operations SET host_id = ? WHERE id = ?", false};
-DB_STATEMENT(owner_statement) = {
-    "operation.owner", "SELECT 1 FROM operations WHERE id = ? AND lease_owner = ? FOR UPDATE",
-    false};
 DB_STATEMENT(outcome_statement) = {"operation.outcome",
                                    "SELECT state, last_error FROM operations WHERE id = ?", true};
 
@@ -162,18 +166,6 @@ int operation_set_host(struct db *db, struct operation *operation, uint32_t host
                    err);
 }
 
-int operation_check_owner(struct db *db, const struct operation *operation, struct error **err)
-{
-    bool ours;
-    if (db_query_finds(db, &owner_statement,
-                       DB_ARGS(db_text(operation->id), db_text(operation->lease_owner)), &ours,
-                       err) < 0)
-        return -1;
-    return ours ? 0
-                : error_set(err, ERR_LEASE_LOST, "another process has taken operation %s",
-                            operation->id);
-}
-
 int operation_outcome(struct db *db, const char *id, enum operation_state *state, char **failure,
                       struct error **err)
 {
@@ -194,10 +186,22 @@ int operation_makes(struct db *db, const char *id, bool *makes, struct error **e
 int operation_end(struct db *db, const struct operation *operation, const char *failure,
                   const char *note, struct error **err)
 {
-    return db_exec(db, &end_statement,
-                   DB_ARGS(db_text(failure ? "failed" : "done"),
-                           db_text_cut(failure ? failure : note, FAILURE_MAX),
-                           db_i64(clock_now_ms()), db_text(operation->id)),
+    uint64_t matched;
+    if (db_exec(db, &end_statement,
+                DB_ARGS(db_text(failure ? "failed" : "done"),
+                        db_text_cut(failure ? failure : note, FAILURE_MAX), db_i64(clock_now_ms()),
+                        db_text(operation->id), db_text(operation->lease_owner)),
+                &matched, err) < 0)
+        return -1;
+    return matched ? 0
+                   : error_set(err, ERR_LEASE_LOST, "another process has taken operation %s",
+                               operation->id);
+}
+
+int operation_drop(struct db *db, const char *id, const char *failure, struct error **err)
+{
+    return db_exec(db, &drop_statement,
+                   DB_ARGS(db_text_cut(failure, FAILURE_MAX), db_i64(clock_now_ms()), db_text(id)),
                    NULL, err);
 }
 

@@ -19,3 +19,21 @@ int sandbox_archive_look(struct db *db, const char *id, bool lock, struct archiv
     memcpy(subject->instance_name, sandbox.instance_name, sizeof subject->instance_name);
     return 0;
 }
+
+int sandbox_archive_settle(struct db *db, const struct sandbox *row, enum sandbox_event event,
+                           struct error **err)
+{
+    switch (event) {
+    case SANDBOX_EVENT_RESUMED:
+    case SANDBOX_EVENT_DESTROYED:
+        return archive_outdate(db, ARCHIVE_SANDBOX, row->id, err);
+    case SANDBOX_EVENT_MOVED:
+    case SANDBOX_EVENT_MOVE_FAILED:
+    case SANDBOX_EVENT_CHECKPOINTED:
+    case SANDBOX_EVENT_CHECKPOINT_FAILED:
+        return row->state == SANDBOX_STOPPED ? archive_follow(db, row->id, row->incarnation, err)
+                                             : 0;
+    default:
+        return 0;
+    }
+}

@@ -28,6 +28,11 @@ int sandbox_leave_lost_host(struct worker *worker, const char *id, bool *gone, s
  * client resumes it. *worked: there was one. */
 int sandbox_leave_lost_next(struct worker *worker, bool *worked, struct error **err);
 
+/* In the transaction that has written the result of an operation into the row: give up the copy in
+ * the archive, or keep it, if the operation has not changed the paused sandbox. */
+int sandbox_archive_settle(struct db *db, const struct sandbox *row, enum sandbox_event event,
+                           struct error **err);
+
 /* For the dispatcher, now and then: evict some archived paused sandboxes from hosts whose storage
  * pools are fuller than archive_evict_percent. Their room stays reserved. */
 int sandbox_evict(struct worker *worker, struct error **err);

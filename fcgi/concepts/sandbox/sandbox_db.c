@@ -87,8 +87,9 @@ DB_STATEMENT(of_instance_statement) = {
     " AND (? = 0 OR s.host_id = ? OR EXISTS (SELECT 1 FROM operations o"
     "   WHERE o.id = s.operation_id AND o.state = 'running' AND o.host_id = ?))",
     true};
-DB_STATEMENT(rehost_statement) = {"sandbox.rehost", "UPDATE sandboxes SET host_id = ? WHERE id = ?",
-                                  false};
+/* The firewall of the new host can still have an older policy of the sandbox. */
+DB_STATEMENT(rehost_statement) = {
+    "sandbox.rehost", "UPDATE sandboxes SET host_id = ?, network_applied = 0 WHERE id = ?", false};
 
 DB_STATEMENT(ready_on_host_statement) = {
     "sandbox.ready_on_host",

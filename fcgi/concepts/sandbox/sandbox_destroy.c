@@ -124,12 +124,18 @@ int sandbox_destroy(struct worker *worker, const char *id, struct error **err)
 }
 
 /* Another process ended the operation, most likely a delete that did not find the instance yet.
- * Delete the instance that was made since. */
+ * Delete the instance that was made since. While the sandbox exists, the instance belongs to the
+ * process that has taken the operation over. */
 static void remove_orphan(struct work *work)
 {
+    sandbox_auto row = {0};
     error_auto failure = NULL;
     work->runtime->tick = NULL;
-    if (work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &failure) < 0)
+    if (sandbox_get_any(work->worker->db, work->sandbox.id, false, &row, &failure) == 0 &&
+        sandbox_state_is_shown(row.state))
+        return;
+    if (failure ||
+        work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &failure) < 0)
         log_warning("cannot delete the instance of a deleted sandbox; the sweep tries again",
                     LOG_STR("instance", work->sandbox.instance_name), LOG_ERROR(failure));
 }

@@ -51,12 +51,12 @@ static int foresee_removal(struct db *db, struct sandbox *sandbox, struct error 
 /* End the operation. Its worker notices that at its next renewal. */
 static int end_operation(struct db *db, struct sandbox *sandbox, struct error **err)
 {
-    struct operation operation = {0};
+    char id[ID_SIZE];
     if (!sandbox->operation_id[0])
         return 0;
-    memcpy(operation.id, sandbox->operation_id, sizeof operation.id);
+    memcpy(id, sandbox->operation_id, sizeof id);
     sandbox->operation_id[0] = '\0';
-    return operation_end(db, &operation, "the host is lost", "", err);
+    return operation_drop(db, id, "the host is lost", err);
 }
 
 /* End the usage at the time when the host stopped answering; the rest is not billed. What the

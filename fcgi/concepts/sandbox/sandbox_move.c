@@ -134,8 +134,6 @@ static int carry(struct work *work, struct error **err)
     return copy_to(work, err);
 }
 
-/* A worker that was held up for longer than its lease does not know the state of the other host:
- * another worker may be copying again. */
 static int rehost(struct db *db, void *context, struct error **err)
 {
     const struct work *work = context;
@@ -143,8 +141,7 @@ static int rehost(struct db *db, void *context, struct error **err)
     sandbox_auto sandbox = {0};
     archive_auto archive = {0};
     bool evicted;
-    if (operation_check_owner(db, &work->operation, err) < 0 ||
-        sandbox_get_any(db, work->sandbox.id, false, &sandbox, err) < 0 ||
+    if (sandbox_get_any(db, work->sandbox.id, false, &sandbox, err) < 0 ||
         find_evicted(db, &sandbox, &archive, &evicted, err) < 0 ||
         (evicted && archive_promise(db, archive.id, to_host, true, err) < 0) ||
         reservation_rehost(db, &sandbox, to_host, err) < 0)

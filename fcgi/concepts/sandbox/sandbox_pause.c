@@ -19,6 +19,13 @@
 #define WRITE_OUT_MS 700
 #define REBOOT_MS    5000
 
+/* A sandbox that ended by itself during its pause has left no memory. */
+static void note_end(struct work *work)
+{
+    if (!work->memory_lost[0])
+        snprintf(work->memory_lost, sizeof work->memory_lost, "the sandbox ended before the pause");
+}
+
 /* Find the real state after the runtime refused to stop the sandbox. The words of the refusal do
  * not tell it, not even that there is no such instance: a failed dump comes with lines of CRIU's
  * log, and the guest chooses the paths in them. */
@@ -29,6 +36,8 @@ static int settle_refused_pause(struct work *work, struct error **failure, struc
     if (work->runtime->ops->inspect(work->runtime, work->sandbox.instance_name, &status, err) < 0)
         return -1;
     bool runs = status == RUNTIME_RUNNING || status == RUNTIME_FROZEN || status == RUNTIME_OTHER;
+    if (!runs && status != RUNTIME_PAUSED)
+        note_end(work);
     if (!runs)
         return work_finish(work, SANDBOX_EVENT_PAUSED, missing ? *failure : NULL, err);
     if (missing)
@@ -75,6 +84,11 @@ static int take_image(struct db *db, void *context, struct error **err)
     return memory_image_take(db, context, err);
 }
 
+static bool keeps_memory(enum runtime_pause how)
+{
+    return how == RUNTIME_PAUSE_MEMORY || how == RUNTIME_PAUSE_MEMORY_OR_DISK;
+}
+
 /* Reserve the room for the memory. Without room, the pause keeps the disk only or is refused, as
  * when the memory cannot be saved. */
 static int take_room(struct work *work, enum runtime_pause *how, struct error **err)
@@ -87,7 +101,7 @@ static int take_room(struct work *work, enum runtime_pause *how, struct error **
                                  .size_mb = sandbox->resources.memory_mb,
                                  .in_transit = work->in_transit};
     error_auto refusal = NULL;
-    if (*how != RUNTIME_PAUSE_MEMORY && *how != RUNTIME_PAUSE_MEMORY_OR_DISK)
+    if (!keeps_memory(*how))
         return 0;
     if (db_transaction(work->worker->db, take_image, &image, &refusal) == 0)
         return 0;
@@ -107,9 +121,8 @@ static int await_reboot(struct work *work, enum runtime_pause how, unsigned *lef
 {
     struct agent_place at;
     error_auto ignored = NULL;
-    bool with_memory = how == RUNTIME_PAUSE_MEMORY || how == RUNTIME_PAUSE_MEMORY_OR_DISK;
     struct deadline until = deadline_in_ms(*left_ms);
-    if (with_memory && *left_ms && work_find_agent(work, &at, &ignored) == 0)
+    if (keeps_memory(how) && *left_ms && work_find_agent(work, &at, &ignored) == 0)
         agent_wait_while_refused(&at, work_agent_deadline(work, *left_ms));
     *left_ms = deadline_left_ms(until);
     return lease_tick(&work->lease, err);
@@ -141,6 +154,8 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
         runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources, how, origin, err);
     if (runtime->memory_lost[0])
         memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
+    if (result == 0 && keeps_memory(how) && *origin == RUNTIME_FROM_DISK)
+        note_end(work);
     return result;
 }
 

@@ -14,7 +14,7 @@ static int open_removal(struct worker *worker, struct work *work, bool *gone, st
         return -1;
     *gone = strcmp(work->sandbox.operation_id, work->operation.id) != 0;
     if (*gone)
-        return operation_end(worker->db, &work->operation, "superseded", "", err);
+        return operation_drop(worker->db, work->operation.id, "superseded", err);
     work_start(work, worker);
     return 0;
 }

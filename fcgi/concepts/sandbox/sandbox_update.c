@@ -50,15 +50,16 @@ struct update {
     bool closes; /* previews that may be open */
 };
 
-/* The move of a sandbox that is stopped only to move has its deadline. */
+/* A sandbox that is being paused has a deadline again if the pause fails. The deadline of a sandbox
+ * that is stopped only to move is in its move. */
 static int set_deadline(struct db *db, struct sandbox *sandbox, int64_t deadline_at_ms,
                         struct error **err)
 {
+    bool runs = sandbox_state_runs(sandbox->state);
     fault_point(FAULT_DEADLINE_EXTENDING);
-    if (!sandbox_state_runs(sandbox->state))
-        return move_extend(db, sandbox->id, deadline_at_ms, err);
-    sandbox->deadline_at_ms = deadline_at_ms;
-    return 0;
+    if (runs || sandbox->state == SANDBOX_STOPPING)
+        sandbox->deadline_at_ms = deadline_at_ms;
+    return runs ? 0 : move_extend(db, sandbox->id, deadline_at_ms, err);
 }
 
 /* Set the fields that a PATCH may have. */

@@ -224,16 +224,20 @@ static void clean_up(struct building *building)
                     LOG_STR("version", building->version.id), LOG_ERROR(err));
 }
 
+/* Write the row first: if the answer to an earlier COMMIT was lost, the version is ready, and its
+ * sources stay. */
 static int finish(struct building *building, bool ready, struct error **err)
 {
     struct result result = {building, ready};
     say(building, !ready                                              ? "failed"
                   : building->version.start == TEMPLATE_START_PENDING ? "copied"
                                                                       : "ready");
+    fault_point(FAULT_BUILD_FINISHING);
+    if (db_transaction(building->worker->db, finish_body, &result, err) < 0)
+        return -1;
     if (!ready)
         clean_up(building);
-    fault_point(FAULT_BUILD_FINISHING);
-    return db_transaction(building->worker->db, finish_body, &result, err);
+    return 0;
 }
 
 static int settle_failure(struct building *building, struct error **failure, struct error **err)

@@ -38,17 +38,33 @@ static int forget_body(struct db *db, void *context, struct error **err)
     return host_address_release(db, warm->host_id, warm->name, err);
 }
 
+/* Take an instance that leaves a host that answers. Instances of a host that cannot be reached wait
+ * for it, and delay the pools of no other host. *runtime NULL: there is none to remove. */
+static int take_leaving(struct worker *worker, struct leaving *leaving, struct runtime **runtime,
+                        struct error **err)
+{
+    for (;;) {
+        *runtime = NULL;
+        if (db_transaction(worker->db, take_leaving_body, leaving, err) < 0)
+            return -1;
+        if (!leaving->warm.name[0] ||
+            runtimes_get(worker->runtimes, worker->db, leaving->warm.host_id, runtime, err) == 0)
+            return 0;
+        if (!error_clear_if(err, ERR_HOST_UNREACHABLE))
+            return -1;
+    }
+}
+
 static int remove_next(struct worker *worker, bool *worked, struct error **err)
 {
     struct leaving leaving = {.lease_s = worker->settings->lease_s};
     struct runtime *runtime;
-    if (db_transaction(worker->db, take_leaving_body, &leaving, err) < 0)
+    if (take_leaving(worker, &leaving, &runtime, err) < 0)
         return -1;
-    *worked = leaving.warm.name[0];
+    *worked = runtime;
     if (!*worked)
         return 0;
-    if (runtimes_get(worker->runtimes, worker->db, leaving.warm.host_id, &runtime, err) < 0 ||
-        runtime->ops->destroy(runtime, leaving.warm.name, err) < 0)
+    if (runtime->ops->destroy(runtime, leaving.warm.name, err) < 0)
         return -1;
     return db_transaction(worker->db, forget_body, &leaving.warm, err);
 }

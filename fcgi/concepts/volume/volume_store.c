@@ -59,10 +59,15 @@ static int insert_body(struct db *db, void *context, struct error **err)
     return request->claim ? request->claim(db, volume->id, request->claim_context, err) : 0;
 }
 
+/* The volume is ready if the answer to the COMMIT was lost, or a repeated request has made it. */
 static int give_up_body(struct db *db, void *context, struct error **err)
 {
-    const struct volume *volume = context;
-    return volume_row_delete(db, volume->id, 0, err);
+    struct volume *volume = context;
+    volume_auto now = {0};
+    if (volume_get_any(db, volume->id, true, &now, err) < 0)
+        return -1;
+    volume->state = now.state;
+    return now.state == VOLUME_CREATING ? volume_row_delete(db, volume->id, 0, err) : 0;
 }
 
 static int ready_body(struct db *db, void *context, struct error **err)
@@ -110,8 +115,11 @@ static int make(struct worker *worker, struct volume *volume, struct error **err
     }
     /* If the database cannot be reached, the lease runs out, with the same result. */
     error_auto ignored = NULL;
-    if ((*err)->code != ERR_LEASE_LOST)
-        db_transaction(worker->db, give_up_body, volume, &ignored);
+    if (db_transaction(worker->db, give_up_body, volume, &ignored) == 0 &&
+        volume->state == VOLUME_READY) {
+        error_clear(err);
+        return 0;
+    }
     if ((*err)->code == ERR_INSUFFICIENT_STORAGE) {
         log_warning("cannot create a volume; deleting it again", LOG_STR("volume", volume->id),
                     LOG_ERROR(*err));

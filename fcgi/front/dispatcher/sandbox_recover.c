@@ -247,7 +247,7 @@ static int go_on(struct worker *worker, struct work *work, bool *worked, struct 
     if (sandbox_get_any(worker->db, work->operation.sandbox_id, false, &work->sandbox, err) < 0)
         return -1;
     if (strcmp(work->sandbox.operation_id, work->operation.id))
-        return operation_end(worker->db, &work->operation, "superseded", "", err);
+        return operation_drop(worker->db, work->operation.id, "superseded", err);
     work_start(work, worker);
     return run(work, err) < 0 ? -1 : record(work, err);
 }

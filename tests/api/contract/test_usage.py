@@ -121,6 +121,22 @@ def test_a_crash_while_a_volume_is_made_or_removed(account, stack, fault_points,
         assert len(open_ones) == (row["state"] == "ready"), row
 
 
+def test_a_volume_whose_commit_got_no_answer_is_ready(account, stack, fault_points):
+    fault_points.arm("volume.made", "wait", "sandlot-api")
+    making = InBackground(account.api.post, "/v1/volumes", {"name": "unanswered"})
+    fault_points.reached("volume.made")
+    (row,) = stack.query("SELECT id FROM volumes WHERE name = 'unanswered' AND state = 'creating'")
+    stack.query("INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb, size_mb,"
+                " started_at_ms) SELECT id, 0, team_id, 'volume', 0, 0, size_gb, 0, created_at_ms FROM volumes WHERE id = %s", row["id"])
+    stack.query("UPDATE volumes SET state = 'ready', visible = 1, lease_until_ms = 0 WHERE id = %s", row["id"])
+    fault_points.release("volume.made")
+    answer = making.result()
+    assert answer.status == 201 and answer.json()["id"] == row["id"], answer
+    assert account.api.delete(f"/v1/volumes/{row['id']}").status == 204
+    (interval,) = intervals(stack, row["id"])
+    assert interval["ended_at_ms"]
+
+
 def test_the_span_is_cut_out_exactly(api, sandbox, stack):
     time.sleep(1)
     sandbox.api.destroy(sandbox.id)

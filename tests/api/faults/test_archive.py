@@ -297,6 +297,7 @@ def test_what_is_on_no_host_can_be_copied_and_deleted(full, sandbox, api, stack)
     checkpoint = checkpoint_of(sandbox, memory=True)
     other = Sandbox.create(api, snapshot_id=checkpoint["id"])
     assert other.data.check("cat /dev/shm/kept kept") == f"{CANARY}\n{CANARY}\n"
+    until_evicted(stack, sandbox)
     for one in (deleted, sandbox):
         assert api.delete(one.path).status == 204
         until_nothing_is_left(stack, one.id)

@@ -113,6 +113,28 @@ def test_all_of_a_host_is_frozen(hosts, api):
     wait_until(lambda: preview.request("GET", "/").status == 200, 10, "previews again")
 
 
+def test_the_warm_pool_waits_for_no_host(hosts, stack):
+    """The instances of a host that is away leave when it is back, and the pool of the other one is kept meanwhile."""
+    def warm(condition):
+        return stack.query("SELECT w.instance_name FROM warm_instances w JOIN hosts h ON h.id = w.host_id WHERE h.name = 'other'"
+                           f" AND {condition}")
+
+    hosts.take("other")
+    wait_until(lambda: warm("w.state = 'ready'"), 120, "a warm instance there")
+    hosts.take("local", "other")
+    with hosts.cut():
+        hosts.becomes("down")
+        wait_until(lambda: warm("w.state = 'leaving'"), 60, "the instances leaving")
+        started = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+        stack.query("UPDATE warm_instances SET lease_until_ms = 0 WHERE state = 'leaving'")
+        wait_until(lambda: not warm("w.lease_until_ms = 0"), 60, "a dispatcher that looks at them")
+        time.sleep(1)
+        assert not [line for line in stack.warnings(started) if "a job failed" in line and "warm pool" in line]
+        assert warm("w.state = 'leaving'")
+    hosts.becomes("up")
+    wait_until(lambda: not warm("w.state = 'leaving'"), 2 * stack.lease_s + 60, "the instances gone")
+
+
 def test_a_host_is_lost(hosts, account, api, stack):
     runs = hosts.make(api, "other")
     paused = hosts.make(api, "other")

@@ -65,7 +65,9 @@ def test_it_moves_there_and_back(hosts, paused, stack):
         assert hosts.move(paused, name)["host"] == name
         assert hosts.of(paused) == name
         is_there_once(hosts, paused)
+        assert paused.show()["network"]["status"] == "pending", "the new host's firewall has not got the policy"
         is_as_it_was(paused)
+        assert paused.show()["network"]["status"] == "applied"
         assert paused.address == address
         paused.data.check("curl -sS --max-time 20 -o /dev/null https://deb.debian.org/ || true")
         assert paused.pause()["state"] == "stopped"

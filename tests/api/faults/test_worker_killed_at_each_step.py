@@ -15,7 +15,7 @@ import events
 from client import assert_error
 from tenant import Sandbox
 from faults import (  # noqa: F401
-    InBackground, fault_points, instances, quiet, quota_in_use, settle, settled_row
+    InBackground, fault_points, instances, quiet, quota_in_use, settle, settled_row, take_over
 )
 from killing import dumping, stopped
 from stack import wait_until
@@ -84,6 +84,44 @@ def test_a_worker_killed_in_a_pause(sandbox, stack, fault_points, point):
     assert sandbox.resume()["resumed_from"] == "memory"
     assert sandbox.data.read("/home/user/kept") == b"kept"
     assert sandbox.boot_id() == boot_id
+
+
+@pytest.mark.parametrize("verb, point, during, after", [("pause", "pause.stopped", "stopping", "stopped"),
+                                                        ("resume", "resume.agent", "restoring", "ready")])
+def test_a_worker_writes_no_result_of_what_another_has_taken_over(sandbox, stack, fault_points, verb, point, during, after):
+    boot_id = sandbox.boot_id()
+    if verb == "resume":
+        sandbox.pause()
+    fault_points.arm(point, "wait", "sandlot-api")
+    asked = InBackground(sandbox.api.post, f"{sandbox.path}/{verb}")
+    fault_points.reached(point)
+    take_over(stack, sandbox.id, 20)
+    fault_points.release(point)
+    assert_error(asked.result(), 409, "sandbox_busy")
+    assert stack.row(sandbox.id)["state"] == during
+    assert settled_row(stack, sandbox.id)["state"] == after
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert sandbox.boot_id() == boot_id
+
+
+def test_a_create_whose_commit_got_no_answer_keeps_its_sandbox(account, stack, fault_points):
+    """The row says ready, and the next operation has begun before the worker asks again."""
+    fault_points.arm("create.agent", "wait", "sandlot-api")
+    creating = InBackground(account.api.post, "/v1/sandboxes", {"timeout": 600})
+    fault_points.reached("create.agent")
+    ((made,), now_ms) = ids_of(account.api), int(time.time() * 1000)
+    stack.query("UPDATE operations SET state = 'done', finished_at_ms = %s WHERE sandbox_id = %s", now_ms, made)
+    stack.query("INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb, started_at_ms)"
+                " SELECT id, incarnation, team_id, 'runtime', cpu, memory_mb, disk_gb, %s FROM sandboxes WHERE id = %s",
+                now_ms, made)
+    stack.query("UPDATE sandboxes SET version = UUID_SHORT(), state = 'ready', operation_id = NULL, deadline_at_ms = %s,"
+                " incarnation = incarnation + 1, network_due_at_ms = 1 WHERE id = %s", now_ms + 600000, made)
+    fault_points.release("create.agent")
+    answer = creating.result()
+    assert answer.status == 201 and answer.json()["id"] == made, answer
+    sandbox = Sandbox(account.api, answer.json())
+    assert stack.incus.exists(sandbox.instance)
+    assert sandbox.data.check("echo works") == "works\n"
 
 
 @pytest.mark.long
@@ -403,6 +441,20 @@ def test_an_init_that_is_killed_is_noticed_at_once(make_sandbox, stack):
     assert sandbox.resume()["resumed_from"] == "disk"
     assert sandbox.data.read("/home/user/kept") == b"kept"
     assert sandbox.data.check("echo $KEPT") == "value\n"
+
+
+def test_a_sandbox_that_ends_in_its_pause_has_no_memory(sandbox, stack, fault_points):
+    fault_points.arm("pause.hung_up", "wait", "sandlot-api")
+    pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
+    fault_points.reached("pause.hung_up")
+    os.kill(init_pid(stack, sandbox.instance), signal.SIGKILL)
+    wait_until(lambda: instances(stack)[sandbox.instance] == "Stopped", 20, "the end of the instance", 0.02)
+    fault_points.release("pause.hung_up")
+    assert pausing.result().json()["state"] == "stopped"
+    told = sandbox.api.get(f"/v1/events?sandbox_id={sandbox.id}&since=2020-01-01T00:00:00Z").json()["events"]
+    assert told[-1]["kind"] == "sandbox.stopped", told
+    assert not stack.query("SELECT id FROM memory_images WHERE id = %s", sandbox.id), "it takes no room for paused memory"
+    assert sandbox.resume()["resumed_from"] == "disk"
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ import os
 import pathlib
 import signal
 import threading
+import time
 
 import pytest
 
@@ -195,6 +196,12 @@ def quiet(stack):
     settle(stack)
     yield
     settle(stack)
+
+
+def take_over(stack, sandbox_id, for_s):
+    """Another process has taken the sandbox's operation over, as after a jump of the clock. It dies, and its lease ends."""
+    stack.query("UPDATE operations SET lease_owner = 'another', lease_until_ms = %s WHERE sandbox_id = %s AND state = 'running'",
+                int((time.time() + for_s) * 1000), sandbox_id)
 
 
 def until_host_is_asked(stack, create):

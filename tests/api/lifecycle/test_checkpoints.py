@@ -11,7 +11,7 @@ import pytest
 from client import Api, assert_error
 from tenant import Sandbox
 from dataplane import DataPlane
-from faults import InBackground, fault_points, instances, quota_in_use, settle  # noqa: F401
+from faults import InBackground, fault_points, instances, quota_in_use, settle, settled_row, take_over  # noqa: F401
 from leavings import no_checkpoint_is_left  # noqa: F401
 from stack import wait_until
 
@@ -535,6 +535,30 @@ def test_a_worker_killed_in_a_checkpoint_and_the_client_asks_again(sandbox, stac
     made = wait_until(again, 2 * stack.lease_s + 15, f"an answer to the retry, not {answers}", 0.3).json()
     assert len(assert_nothing_is_left(sandbox, stack)) == 1
     assert listed(sandbox.api) == [made]
+
+
+@pytest.mark.parametrize("is_ready", [False, True], ids=["given up", "given up after its row was ready"])
+def test_a_checkpoint_that_another_process_has_given_up_is_not_answered(sandbox, stack, fault_points, is_ready):
+    fault_points.arm("checkpoint.copied", "wait", "sandlot-api")
+    making = InBackground(sandbox.api.post, f"{sandbox.path}/checkpoints", {"name": "a"})
+    fault_points.reached("checkpoint.copied")
+    if is_ready:
+        now_ms = int(time.time() * 1000)
+        stack.query("INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb, size_mb,"
+                    " started_at_ms) SELECT id, 0, team_id, 'snapshot', 0, 0, 0, 1, %s FROM checkpoints WHERE sandbox_id = %s",
+                    now_ms, sandbox.id)
+        stack.query("UPDATE checkpoints SET state = 'ready' WHERE sandbox_id = %s", sandbox.id)
+        stack.query("UPDATE operations SET state = 'failed', finished_at_ms = %s WHERE sandbox_id = %s AND state = 'running'",
+                    now_ms, sandbox.id)
+        stack.query("UPDATE sandboxes SET version = UUID_SHORT(), state = 'ready', operation_id = NULL WHERE id = %s", sandbox.id)
+    else:
+        take_over(stack, sandbox.id, 0)
+        assert settled_row(stack, sandbox.id)["state"] == "ready"
+    fault_points.release("checkpoint.copied")
+    assert_error(making.result(), 409, "sandbox_busy")
+    settle(stack)
+    assert assert_nothing_is_left(sandbox, stack) == ()
+    assert listed(sandbox.api) == []
 
 
 def test_a_dispatcher_killed_while_it_undoes_a_checkpoint(sandbox, stack, fault_points):

@@ -6,13 +6,14 @@ import pathlib
 import re
 import secrets
 import threading
+import time
 
 import pytest
 
 from client import assert_error
 from tenant import Sandbox
 from dataplane import DataPlane
-from faults import fault_points, quota_in_use, settle  # noqa: F401
+from faults import InBackground, fault_points, quota_in_use, settle, take_over  # noqa: F401
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
@@ -294,6 +295,25 @@ def test_a_dispatcher_killed_and_the_fork_is_made(sandbox, stack, fault_points, 
     assert counter(made)[0] == said and counter(made)[1] >= before
     assert_at_rest(stack, sandbox)
     assert len(sandbox.api.list()) == 2
+    assert_no_copy_is_left(stack, sandbox)
+
+
+def test_a_fork_that_another_dispatcher_has_taken_over_keeps_its_instance(sandbox, stack, fault_points):
+    start_counter(sandbox)
+    said, before = counter(sandbox)
+    fault_points.arm("create.started", "wait", "sandlot-dispatcher")
+    forking = InBackground(fork, sandbox)
+    fault_points.reached("create.started", 60)
+    (row,) = stack.query("SELECT id, instance_name FROM sandboxes WHERE forked_from = %s", sandbox.id)
+    take_over(stack, row["id"], 20)
+    fault_points.release("create.started")
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        assert stack.incus.exists(row["instance_name"]), "it belongs to the other dispatcher"
+        time.sleep(0.2)
+    (made,) = forking.result(3 * stack.lease_s + 120)
+    assert counter(made)[0] == said and counter(made)[1] >= before
+    assert_at_rest(stack, sandbox)
     assert_no_copy_is_left(stack, sandbox)
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from client import assert_error
-from faults import InBackground
+from faults import InBackground, fault_points  # noqa: F401
 from full_pool import FullPool
 from killing import traced
 from stack import wait_until
@@ -67,6 +67,19 @@ def test_a_memory_that_cannot_be_kept_keeps_running(make_sandbox):
     assert sandbox.pause()["state"] == "stopped"
     assert sandbox.resume()["resumed_from"] == "memory"
     assert sandbox.boot_id() == boot
+
+
+def test_a_timeout_set_during_a_pause_counts_when_the_pause_fails(make_sandbox, stack, fault_points):
+    sandbox = make_sandbox(timeout=60, lifecycle=KEEP)
+    with traced(sandbox):
+        fault_points.arm("pause.hung_up", "wait", "sandlot-api")
+        pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
+        fault_points.reached("pause.hung_up")
+        begun = time.time()
+        assert sandbox.api.request("PATCH", sandbox.path, {"timeout": 500}).status == 200
+        fault_points.release("pause.hung_up")
+        assert_error(pausing.result(), 409, "memory_not_kept")
+        assert stack.row(sandbox.id)["deadline_at_ms"] / 1000 >= begun + 499
 
 
 @pytest.mark.long

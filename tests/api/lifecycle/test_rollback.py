@@ -122,3 +122,14 @@ def test_a_rollback_that_fails_keeps_no_memory(sandbox, stack):
     assert sandbox.api.post(f"{sandbox.path}/rollback", {"checkpoint": made["id"]}).status >= 500
     wait_until(lambda: sandbox.show()["state"] == "stopped", 120, "the end of the rollback", 1)
     assert not image()
+
+
+def test_a_sandbox_that_cannot_be_rolled_back_is_stopped(sandbox, stack):
+    made = checkpoint(sandbox, "lost", memory=False)
+    assert sandbox.api.request("PUT", f"{sandbox.path}/hold", {"seconds": 600}).status == 200
+    stack.incus.request("DELETE", f"/1.0/instances/{made['id'].replace('_', '-')}")
+    assert sandbox.api.post(f"{sandbox.path}/rollback", {"checkpoint": "lost"}).status == 503
+    wait_until(lambda: sandbox.show()["state"] == "stopped", 60, "the dispatcher giving up")
+    shown, row = sandbox.show(), stack.row(sandbox.id)
+    assert shown["stopped_at"] and shown["deadline"] is None, shown
+    assert (row["deadline_at_ms"], row["hold_until_ms"], row["reserved"]) == (None, None, 0)
