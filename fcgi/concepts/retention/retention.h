@@ -22,6 +22,9 @@
 #define RETENTION_TEAM_MAX       10000
 #define RETENTION_OPERATIONS_MAX 100
 
+/* Rows of one kind that one call counts at most. */
+#define RETENTION_WINDOW 20000
+
 /* Delete rows that were created and have ended before ended_before_ms, and the oldest rows beyond
  * the bounds above. One call deletes at most RETENTION_BATCH rows of each kind; for the bounds, of
  * each kind and team. *more: such rows may be left. */

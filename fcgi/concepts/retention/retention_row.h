@@ -4,8 +4,7 @@
 
 #include "retention/retention.h"
 
-#define RETENTION_HOLDERS 100   /* teams or sandboxes whose rows one call deletes */
-#define RETENTION_WINDOW  20000 /* rows that one call counts, of each kind */
+#define RETENTION_HOLDERS 100 /* teams or sandboxes whose rows one call deletes */
 
 /* Select versions to which no row refers, from template_versions v and templates t. The last
  * version stays until its template is deleted, because the next version gets the number after it.

@@ -5,7 +5,7 @@
 #include "account/account.h"
 #include "base/clock.h"
 #include "base/ulid.h"
-#include "retention/retention_row.h"
+#include "retention/retention.h"
 #include "template/template.h"
 #include "template/template_use.h"
 #include "unit/schema.h"
