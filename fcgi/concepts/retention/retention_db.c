@@ -10,12 +10,6 @@ DB_STATEMENT(operations_statement) = {
     "DELETE FROM operations WHERE id < ? AND state <> 'running' AND finished_at_ms < ?"
     " ORDER BY id LIMIT ?",
     false};
-/* Earlier versions left the deadline of a sandbox that was deleted while it ran. */
-DB_STATEMENT(deadlines_statement) = {
-    "retention.deadlines",
-    "UPDATE sandboxes SET deadline_at_ms = NULL WHERE state = 'destroyed'"
-    " AND deadline_at_ms IS NOT NULL LIMIT ?",
-    false};
 /* All destroyed sandboxes have deadline_at_ms NULL. With this condition the index continues in the
  * order of identifiers. The database deletes the rows that refer to a sandbox (ON DELETE
  * CASCADE). */
@@ -117,15 +111,6 @@ static int remove_listed(struct db *db, const struct db_statement *statement, co
     return 0;
 }
 
-static int clear_deadlines(struct db *db, bool *more, struct error **err)
-{
-    uint64_t cleared;
-    if (db_exec(db, &deadlines_statement, DB_ARGS(db_u64(RETENTION_BATCH)), &cleared, err) < 0)
-        return -1;
-    *more |= cleared == RETENTION_BATCH;
-    return 0;
-}
-
 /* Delete revoked keys of one kind: API keys or SSH keys. */
 static int remove_keys(struct db *db, const char *prefix, int64_t ended_before_ms, bool *more,
                        struct error **err)
@@ -148,8 +133,7 @@ int retention_remove(struct db *db, int64_t ended_before_ms, bool *more, struct 
     id_floor("opr_", ended_before_ms, operations);
     id_floor("vol_", ended_before_ms, volumes);
     *more = false;
-    if (clear_deadlines(db, more, err) < 0 ||
-        remove_rows(db, &operations_statement, db_text(operations), ended_before_ms, more, err) <
+    if (remove_rows(db, &operations_statement, db_text(operations), ended_before_ms, more, err) <
             0 ||
         remove_listed(db, &sandboxes_statement, "sbx_", retention_remove_sandboxes, ended_before_ms,
                       more, err) < 0 ||

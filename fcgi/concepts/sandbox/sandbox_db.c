@@ -89,7 +89,9 @@ DB_STATEMENT(of_instance_statement) = {
     true};
 /* The firewall of the new host can still have an older policy of the sandbox. */
 DB_STATEMENT(rehost_statement) = {
-    "sandbox.rehost", "UPDATE sandboxes SET host_id = ?, network_applied = 0 WHERE id = ?", false};
+    "sandbox.rehost",
+    "UPDATE sandboxes SET version = UUID_SHORT(), host_id = ?, network_applied = 0 WHERE id = ?",
+    false};
 
 DB_STATEMENT(ready_on_host_statement) = {
     "sandbox.ready_on_host",

@@ -39,7 +39,7 @@ static int forget_body(struct db *db, void *context, struct error **err)
 }
 
 /* Take an instance that leaves a host that answers. Instances of a host that cannot be reached wait
- * for it, and delay the pools of no other host. *runtime NULL: there is none to remove. */
+ * for it, and delay the pools of no other host. If *runtime is NULL, no instance was found. */
 static int take_leaving(struct worker *worker, struct leaving *leaving, struct runtime **runtime,
                         struct error **err)
 {

@@ -105,15 +105,6 @@ TEST(only_what_ended_long_ago_is_removed)
                      2);
 }
 
-/* Earlier versions left it. */
-TEST(a_deadline_keeps_no_row)
-{
-    put_sandbox("dead", "destroyed", 0, 100, 95);
-    server_say(raw, "UPDATE sandboxes SET deadline_at_ms = 1 WHERE id LIKE '%dead%'");
-    remove_ended();
-    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM sandboxes WHERE id LIKE '%dead%'"), 0);
-}
-
 TEST(many_take_several_turns)
 {
     char tag[8];
