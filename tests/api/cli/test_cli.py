@@ -313,6 +313,27 @@ def test_a_signal_ends_the_program(cli, sandbox, number, status):
     assert cli("exec", "-n", "work", "pgrep", "-f", "^sleep 8765").returncode == 1
 
 
+def test_a_pipe_that_closes_ends_the_program(cli, sandbox):
+    with cli.begin("exec", "-n", "work", "yes", "unread", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout.readline() == b"unread\n"
+        running.stdout.close()
+        assert running.wait(60) == 141
+        assert running.stderr.read() == b""
+    wait_until(lambda: cli("exec", "-n", "work", "pgrep", "-f", "^yes unread").returncode == 1, 30, "the program's end")
+
+
+def test_output_of_a_program_that_cannot_be_written(cli, sandbox):
+    with open("/dev/full", "wb") as full, cli.begin("exec", "-n", "work", "echo", "lost", stdout=full,
+                                                    stderr=subprocess.PIPE) as running:
+        assert running.wait(60) == 125
+        assert b"cannot write the output: No space left" in running.stderr.read()
+
+
+def test_an_argument_that_is_not_text_is_not_left_out(cli, sandbox):
+    done = cli("exec", "work", "echo", "one", os.fsdecode(b"\xff"))
+    assert done.returncode == 2 and b"argument 2 of the command is not text in UTF-8" in done.stderr, done
+
+
 def test_exec_with_a_terminal(cli, sandbox):
     terminal = cli.terminal("exec", "-t", "work", "sh", "-c", "tty; stty size; read line; echo got:$line; exit 9")
     terminal.expect("/dev/pts/")
