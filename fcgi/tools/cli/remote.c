@@ -113,6 +113,8 @@ static void set_body(struct transfer *transfer)
     curl_easy_setopt(transfer->handle, CURLOPT_POSTFIELDSIZE, (long)transfer->body.size);
 }
 
+#define CONTROL_TIMEOUT_S 20L
+
 /* A call outside the streams. Its answer does not matter: the process may have ended. */
 static void control(struct remote *remote, const char *method, json_t *message)
 {
@@ -125,6 +127,7 @@ static void control(struct remote *remote, const char *method, json_t *message)
     buffer_init(&transfer->body, SENT_MAX);
     buffer_append_string(&transfer->body, text);
     set_body(transfer);
+    curl_easy_setopt(transfer->handle, CURLOPT_TIMEOUT, CONTROL_TIMEOUT_S);
     transfer_go(remote, transfer);
 }
 
@@ -523,7 +526,7 @@ static bool end_unread(struct remote *remote)
     if (remote->output_told || remote->ended || remote->program->terminal)
         return !remote->control.active;
     remote->output_told = true;
-    control(remote, "SendSignal", json_pack("{s:s}", "signal", signal_word(SIGTERM)));
+    control(remote, "SendSignal", json_pack("{s:s}", "signal", signal_word(SIGHUP)));
     return false;
 }
 
