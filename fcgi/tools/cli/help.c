@@ -112,7 +112,7 @@ void help_print_short(FILE *out)
           out);
 }
 
-/* The commands of two words that begin with this one. False: there are none. */
+/* The commands of two words that begin with this one. False: no command does. */
 static bool print_group(FILE *out, const char *word)
 {
     autofree char *start = xasprintf("%s ", word);

@@ -43,7 +43,7 @@ void terminal_size(int *cols, int *rows)
     *rows = size.ws_row ? size.ws_row : 24;
 }
 
-/* A signal that ends the program while the terminal hides what is typed; shown is set before. */
+/* A signal that ends the program while the terminal hides typed text; shown is set before. */
 static struct termios shown;
 
 static void show_again(int number)

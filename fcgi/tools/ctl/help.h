@@ -15,7 +15,7 @@ void ctl_help_print_group(FILE *out, const char *word, size_t width);
 void ctl_help_print_usage(FILE *out, const struct ctl_command *command);
 
 /* Explain the command with exactly these words, or list the commands that begin with the only word.
- * False: there is none. */
+ * False: no command has them. */
 bool ctl_help_explain(FILE *out, int argc, char **argv, size_t width);
 
 /* Command lines for help and manual page. */
