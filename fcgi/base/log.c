@@ -152,7 +152,8 @@ void log_write(enum log_level level, const char *message, const struct log_field
         if (context[i].key)
             append_pair(&line, context[i].key, context[i].value, 0);
     for (size_t i = 1; i < count; i++)
-        append_pair(&line, fields[i].key, fields[i].string, fields[i].number);
+        if (fields[i].key)
+            append_pair(&line, fields[i].key, fields[i].string, fields[i].number);
     buffer_append_string(&line, state.format == LOG_FORMAT_JSON ? "}\n" : "\n");
     if (write(state.fd, line.data, line.size) < 0 && errno == EBADF)
         abort();

@@ -16,7 +16,7 @@ enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_E
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 struct log_field {
-    const char *key;
+    const char *key;    /* NULL: the field is left out */
     const char *string; /* NULL: the number counts */
     int64_t number;
 };
@@ -28,6 +28,8 @@ static inline const char *log_text_(const char *value)
 }
 #define LOG_STR(key_, value_) ((struct log_field){(key_), log_text_(value_), 0})
 #define LOG_INT(key_, value_) ((struct log_field){(key_), NULL, (int64_t)(value_)})
+/* The name that people gave an object; an object without a name has no such field. */
+#define LOG_NAME(key_, value_) ((struct log_field){*(value_) ? (key_) : NULL, (value_), 0})
 
 struct error;
 /* Fields `error` (the symbol) and `reason` (the message) of an error. */

@@ -5,9 +5,10 @@
 # build_programs [CONFIGURE OPTION…]
 build_programs()
 {
-    local wanted
+    local wanted compiler
 
-    set -- "$@" ${SANITIZER_OPTIONS:+"$SANITIZER_OPTIONS"}
+    compiler=$(build_compiler)
+    set -- "$@" ${SANITIZER_OPTIONS:+"$SANITIZER_OPTIONS"} ${compiler:+"$compiler"}
     wanted="$SOURCE_DIR --prefix=$PREFIX $*"
     if [[ -e $SOURCE_DIR/config.status ]]; then
         die "the source tree is configured, which prevents a build in another folder: run make distclean in it"
@@ -26,6 +27,14 @@ build_programs()
     fi
     make -C "$BUILD_DIR" -j "$(nproc)" || die "the build failed"
     make -C "$BUILD_DIR" --no-print-directory install >/dev/null || die "make install failed"
+}
+
+# Later builds with the same compiler and options are faster, also those of other clones.
+build_compiler()
+{
+    if [[ -z ${CC:-} ]] && command -v ccache >/dev/null; then
+        printf 'CC=ccache gcc'
+    fi
 }
 
 build_autogen()

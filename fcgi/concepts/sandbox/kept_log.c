@@ -73,7 +73,7 @@ void kept_log_take(struct work *work)
     error_auto failure = NULL;
     if (ask(work, &entries, &failure) < 0 || keep(work, entries, &failure) < 0)
         log_info("cannot save the process logs of a sandbox before its pause; the logs are lost",
-                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+                 SANDBOX_LOG(&work->sandbox), LOG_ERROR(failure));
 }
 
 int kept_log_read(struct worker *worker, const char *sandbox_id, json_t **entries,

@@ -420,7 +420,7 @@ void work_greet_agent(struct work *work)
     error_auto failure = NULL;
     if (work_init_agent(work, AGENT_WAIT_MS, &failure) < 0)
         log_warning("cannot initialise the agent of a running sandbox; calls to it may fail",
-                    LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+                    SANDBOX_LOG(&work->sandbox), LOG_ERROR(failure));
 }
 
 void work_hang_up(struct work *work)
@@ -431,7 +431,7 @@ void work_hang_up(struct work *work)
     if (work_know_agent(work, &at, secret, &failure) < 0 ||
         agent_hang_up(&at, secret, work_agent_deadline(work, HANG_UP_MS), &failure) < 0)
         log_info("cannot disconnect the open streams of a sandbox; they may stay open",
-                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+                 SANDBOX_LOG(&work->sandbox), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 
@@ -663,7 +663,7 @@ static void log_outcome(struct work *work, const char *outcome, const struct err
     work->outcome = outcome;
     COUNT(COUNT_OPERATIONS, kind, outcome);
     OBSERVE(COUNT_OPERATION_SECONDS, duration_ms * 1000, kind);
-    log_info("sandbox operation ended", LOG_STR("kind", kind), LOG_STR("sandbox", work->sandbox.id),
+    log_info("sandbox operation ended", LOG_STR("kind", kind), SANDBOX_LOG(&work->sandbox),
              LOG_STR("state", sandbox_state_name(work->sandbox.state)),
              LOG_INT("attempt", work->operation.attempts), LOG_INT("duration_ms", duration_ms),
              LOG_STR("failure", failure ? failure->message : NULL));
@@ -764,8 +764,7 @@ int work_public_error(struct work *work, struct error **err)
     }
     if (reword(work, *err, &shown) == 0)
         return -1;
-    log_warning("an operation of a sandbox failed", LOG_STR("sandbox", work->sandbox.id),
-                LOG_ERROR(*err));
+    log_warning("an operation of a sandbox failed", SANDBOX_LOG(&work->sandbox), LOG_ERROR(*err));
     error_clear(err);
     return error_move(err, &shown);
 }

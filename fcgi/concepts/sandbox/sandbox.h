@@ -149,6 +149,10 @@ struct sandbox {
     struct exposed_port ports[SANDBOX_PORTS_MAX]; /* sandbox_ports.h */
     unsigned port_count;
 };
+
+/* The fields of a sandbox in an event of the log: its id, and its name if it has one. */
+#define SANDBOX_LOG(sandbox_) \
+    LOG_STR("sandbox", (sandbox_)->id), LOG_NAME("sandbox_name", (sandbox_)->name)
 void sandbox_deinit(struct sandbox *sandbox);
 
 static inline void sandbox_autodeinit_(struct sandbox *sandbox)

@@ -157,7 +157,7 @@ static int undo(struct work *work, struct checkpoint *checkpoint, struct error *
                 struct error **err)
 {
     error_auto second = NULL;
-    log_warning("cannot make a checkpoint; undoing it", LOG_STR("sandbox", work->sandbox.id),
+    log_warning("cannot make a checkpoint; undoing it", SANDBOX_LOG(&work->sandbox),
                 LOG_STR("checkpoint", checkpoint->id), LOG_ERROR(*failure));
     work->settle = give_up;
     if ((*failure)->code != ERR_LEASE_LOST && let_go_on(work, checkpoint, &second) < 0) {

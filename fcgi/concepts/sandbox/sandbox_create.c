@@ -414,7 +414,7 @@ static int start_from_memory(struct work *work, struct runtime_instance *instanc
     if ((*err)->code != ERR_MEMORY_NOT_KEPT)
         return -1;
     log_info("cannot start a sandbox from memory in one step; trying it step by step",
-             LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(*err));
+             SANDBOX_LOG(&work->sandbox), LOG_ERROR(*err));
     error_clear(err);
     instance->step_by_step = true;
     if (work->runtime->ops->destroy(work->runtime, instance->name, err) < 0)

@@ -71,7 +71,7 @@ void work_cut_off(struct work *work)
     } else {
         log_warning("cannot close the network of a deleted sandbox; it may use the network until "
                     "its instance stops",
-                    LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+                    SANDBOX_LOG(&work->sandbox), LOG_ERROR(failure));
     }
     fault_point(FAULT_DELETE_CUT);
 }
@@ -160,7 +160,7 @@ int work_undo_create(struct work *work, struct error **err)
             remove_orphan(work);
         return -1;
     }
-    log_warning("cannot create a sandbox; undoing the create", LOG_STR("sandbox", work->sandbox.id),
+    log_warning("cannot create a sandbox; undoing the create", SANDBOX_LOG(&work->sandbox),
                 LOG_ERROR(*err));
     work_auto undo = {.worker = work->worker, .queued = !waits};
     error_auto failure = NULL;

@@ -113,7 +113,7 @@ static void release_services(struct work *work)
     if (work_know_agent(work, &at, secret, &failure) < 0 ||
         agent_services_release(&at, secret, deadline_in_ms(RELEASE_MS), &failure) < 0)
         log_info("cannot start the services of a sandbox; its agent starts them later",
-                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+                 SANDBOX_LOG(&work->sandbox), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 
@@ -130,8 +130,8 @@ int work_run_hook(struct work *work, enum hook_kind kind, struct error **err)
     if (result < 0 && failure->code == ERR_HOOK_RUNS)
         return error_move(err, &failure);
     if (result < 0 && (!hook.fails || work->in_transit)) {
-        log_info("a hook of a sandbox failed; continuing without it",
-                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+        log_info("a hook of a sandbox failed; continuing without it", SANDBOX_LOG(&work->sandbox),
+                 LOG_ERROR(failure));
         result = 0;
     }
     if (work_still_ours(work, err) < 0)

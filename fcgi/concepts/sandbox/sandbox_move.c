@@ -76,8 +76,7 @@ static void clear_away(struct work *work, uint32_t host_id)
     if (sandbox_remove_stray(work->worker, work->sandbox.id, host_id, work->sandbox.instance_name,
                              &failure) < 0)
         log_warning("cannot delete the old or unfinished copy of a moved sandbox; trying again",
-                    LOG_STR("sandbox", work->sandbox.id), LOG_INT("host", host_id),
-                    LOG_ERROR(failure));
+                    SANDBOX_LOG(&work->sandbox), LOG_INT("host", host_id), LOG_ERROR(failure));
 }
 
 /* --- moving --- */

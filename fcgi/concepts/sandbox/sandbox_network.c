@@ -85,8 +85,7 @@ static int apply(struct worker *worker, const struct sandbox *sandbox, struct er
     }
     if (failure->code == ERR_LEASE_LOST) /* the process with the newer policy applies that */
         return 0;
-    log_warning("cannot apply the network policy of a sandbox; trying again",
-                LOG_STR("sandbox", sandbox->id),
+    log_warning("cannot apply the network policy of a sandbox; trying again", SANDBOX_LOG(sandbox),
                 LOG_INT("revision", (int64_t)sandbox->network_revision), LOG_ERROR(failure));
     if (note_failure(worker, sandbox, failure, err) < 0)
         return -1;
@@ -244,7 +243,7 @@ int sandbox_network_denials(struct worker *worker, const struct sandbox *sandbox
         return 0;
     if (*err)
         log_warning("cannot read the denials of a sandbox from the kernel; they are lost",
-                    LOG_STR("sandbox", sandbox->id), LOG_ERROR(*err));
+                    SANDBOX_LOG(sandbox), LOG_ERROR(*err));
     error_clear(err);
     return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                      "The firewall of the sandbox's host does not answer; try again soon.");

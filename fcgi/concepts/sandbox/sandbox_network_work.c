@@ -16,7 +16,7 @@ static void fail(struct work *work, const struct error *failure)
 {
     work->network = NETWORK_FAILED;
     log_warning("cannot apply the network policy of a sandbox; the dispatcher tries again",
-                LOG_STR("sandbox", work->sandbox.id),
+                SANDBOX_LOG(&work->sandbox),
                 LOG_INT("revision", (int64_t)work->sandbox.network_revision), LOG_ERROR(failure));
 }
 
@@ -98,7 +98,7 @@ void work_network_remove_end(struct work *work)
     if (work->firewall && firewall_end(steal_pointer(&work->firewall), &failure) < 0)
         log_warning("cannot close the network of a deleted sandbox; it may use the network until "
                     "its instance stops",
-                    LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+                    SANDBOX_LOG(&work->sandbox), LOG_ERROR(failure));
 }
 
 void work_network_ended(struct work *work)
@@ -112,7 +112,7 @@ void work_network_ended(struct work *work)
     work->policy_may_stand = firewall_end(firewall, &failure) < 0;
     if (work->policy_may_stand)
         log_warning("cannot delete the network policy of a deleted sandbox; the sweep tries again",
-                    LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+                    SANDBOX_LOG(&work->sandbox), LOG_ERROR(failure));
 }
 
 int work_network_settle(const struct work *work, struct db *db, struct sandbox *row,

@@ -75,7 +75,7 @@ static void write_out(struct work *work)
             0)
         log_info(
             "cannot flush the disk of a sandbox before its pause; pausing it without the flush",
-            LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+            SANDBOX_LOG(&work->sandbox), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 

@@ -79,7 +79,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
         return -1;
     log_warning("the agent of a sandbox does not work in the resumed memory; starting the sandbox "
                 "from its disk",
-                LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
+                SANDBOX_LOG(sandbox), LOG_ERROR(failure));
     snprintf(work->memory_lost, sizeof work->memory_lost,
              "the agent in the memory did not work: %s", failure->message);
     if (runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources,

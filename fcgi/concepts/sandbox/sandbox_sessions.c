@@ -36,7 +36,7 @@ static int finish(struct work *work, unsigned agent_ms, struct error **err)
                                          work->sandbox.session_epoch, err);
     log_warning(
         "cannot end the connections of users who lost access to a sandbox; trying again in 10 s",
-        LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+        SANDBOX_LOG(&work->sandbox), LOG_ERROR(failure));
     return 0;
 }
 

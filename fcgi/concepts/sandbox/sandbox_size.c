@@ -69,7 +69,7 @@ static int tell(struct telling *telling, const struct sandbox *sandbox, struct e
     if (result < 0)
         return -1;
     fault_point(FAULT_SIZE_TOLD);
-    log_info("updated the size of a sandbox in Incus", LOG_STR("sandbox", sandbox->id),
+    log_info("updated the size of a sandbox in Incus", SANDBOX_LOG(sandbox),
              LOG_INT("attempt", telling->attempts));
     return size_row_told(worker->db, telling->id, worker->lease_owner, err);
 }
@@ -108,8 +108,8 @@ static int follow(struct telling *telling, struct error **err)
     }
     if (tell(telling, &sandbox, &failure) == 0)
         return 0;
-    log_warning("cannot update the size of a sandbox in Incus; trying again",
-                LOG_STR("sandbox", sandbox.id), LOG_ERROR(failure));
+    log_warning("cannot update the size of a sandbox in Incus; trying again", SANDBOX_LOG(&sandbox),
+                LOG_ERROR(failure));
     return defer(telling, again_ms(telling), err);
 }
 

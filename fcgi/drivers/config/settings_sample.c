@@ -1,30 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/buffer.h"
+#include "base/prose.h"
 #include "config/setting_table.h"
 
-#define WIDTH    78
 #define TEXT_MAX 1024
-
-/* The text as comment lines, broken at blanks. */
-static void print_wrapped(FILE *out, const char *text)
-{
-    size_t column = 0;
-    while (*text) {
-        size_t word = strcspn(text, " ");
-        if (column && column + 1 + word > WIDTH) {
-            fputc('\n', out);
-            column = 0;
-        }
-        fputs(column ? " " : "# ", out);
-        fwrite(text, 1, word, out);
-        column += (column ? 1 : 2) + word;
-        text += word + strspn(text + word, " ");
-    }
-    fputc('\n', out);
-}
 
 static void describe(const struct setting *setting, struct buffer *text)
 {
@@ -51,25 +32,12 @@ void settings_print_sample(FILE *out)
         if (title)
             fprintf(out, "\n# --- %s ---\n", title);
         fputc('\n', out);
-        print_wrapped(out, buffer_string(&text));
+        fputs("# ", out);
+        prose_wrap(out, "# ", 2, PROSE_PARAGRAPH, buffer_string(&text));
         bool valued = setting->fallback && *setting->fallback;
         fprintf(out, "#%s =%s%s\n", setting->name, valued ? " " : "",
                 valued ? setting->fallback : "");
     }
-}
-
-/* One line of text: no character may begin a request of mdoc, and backslashes are escapes. */
-static void print_roff(FILE *out, const char *text)
-{
-    if (*text == '.' || *text == '\'')
-        fputs("\\&", out);
-    for (; *text; text++) {
-        if (*text == '\\')
-            fputs("\\e", out);
-        else
-            fputc(*text, out);
-    }
-    fputc('\n', out);
 }
 
 static void print_manual_entry(FILE *out, const struct setting *setting)
@@ -77,7 +45,7 @@ static void print_manual_entry(FILE *out, const struct setting *setting)
     buffer_auto text = BUFFER_INIT(TEXT_MAX);
     describe(setting, &text);
     fprintf(out, ".It Li %s\n", setting->name);
-    print_roff(out, buffer_string(&text));
+    prose_roff(out, buffer_string(&text));
     if (setting->fallback && *setting->fallback)
         fprintf(out, "The default is\n.Li \\&%s .\n", setting->fallback);
 }

@@ -127,11 +127,13 @@ static int review(struct worker *worker, const char *id, struct error **err)
     audit_leave(&review.audit);
     if (result == 0 && review.removed)
         log_warning("clean-up deletes a sandbox", LOG_STR("sandbox", id),
+                    LOG_NAME("sandbox_name", review.work.sandbox.name),
                     LOG_STR("team", review.work.sandbox.team_slug));
     else if (result == 0 && !review.was_ms != !review.at_ms)
         log_info(review.at_ms ? "clean-up announces the deletion of a sandbox"
                               : "clean-up keeps a sandbox",
-                 LOG_STR("sandbox", id), LOG_STR("team", review.work.sandbox.team_slug));
+                 LOG_STR("sandbox", id), LOG_NAME("sandbox_name", review.work.sandbox.name),
+                 LOG_STR("team", review.work.sandbox.team_slug));
     work_deinit(&review.work);
     return result;
 }

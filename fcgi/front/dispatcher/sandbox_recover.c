@@ -110,7 +110,7 @@ static void follow(struct expire *expire)
         cut_off_quickly(work);
     else
         notify_send(work->worker->settings->api_socket, NOTIFY_OPERATIONS);
-    log_info("the deadline of a sandbox has come", LOG_STR("sandbox", work->sandbox.id),
+    log_info("the deadline of a sandbox has come", SANDBOX_LOG(&work->sandbox),
              LOG_STR("on_timeout", on_timeout_name(work->sandbox.on_timeout)),
              LOG_STR("operation", work->operation.id));
 }
@@ -157,7 +157,7 @@ int sandbox_pause_idle(struct worker *worker, const struct sandbox_ready *ready,
     audit_leave(&idle.expire.audit);
     if (result == 0 && work->sandbox.id[0]) {
         notify_send(worker->settings->api_socket, NOTIFY_OPERATIONS);
-        log_info("pausing an idle sandbox", LOG_STR("sandbox", work->sandbox.id),
+        log_info("pausing an idle sandbox", SANDBOX_LOG(&work->sandbox),
                  LOG_STR("operation", work->operation.id));
     }
     work_deinit(work);

@@ -11,12 +11,14 @@
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/progress.h"
 
 #define TRIES_MAX       5
 #define WAIT_S          1
 #define WAIT_MAX_S      10
 #define PAGE_ROWS       200
 #define PAGES_MAX       1000
+#define SHOWN_IDS       5 /* of objects with one name */
 
 #define KEY_HEADER_SIZE 64
 
@@ -45,6 +47,9 @@ int api_error(const struct exchange *exchange, struct error **err)
         code_of(json_string_value(json_object_get(body, "error")), exchange->status);
     if (!message)
         return error_set(err, code, "%s answered with status %ld", exchange->url, exchange->status);
+    if (exchange->retry_after_s > WAIT_MAX_S)
+        return error_set(err, code, "%s The service asks to wait %u seconds.", message,
+                         exchange->retry_after_s);
     return field ? error_set_field(err, code, field, "%s", message)
                  : error_set(err, code, "%s", message);
 }
@@ -57,20 +62,20 @@ static bool is_put_off(const struct exchange *exchange)
     return status == 429 || (status >= 502 && status <= 504);
 }
 
-static unsigned wait_s(const struct exchange *exchange)
-{
-    unsigned asked = exchange->retry_after_s ? exchange->retry_after_s : WAIT_S;
-    return asked < WAIT_MAX_S ? asked : WAIT_MAX_S;
-}
-
+/* The service says when another try may succeed; a longer wait is the user's to decide. */
 static int run_patiently(struct cli *cli, struct exchange *exchange, struct error **err)
 {
     for (int tries = 1;; tries++) {
+        exchange->retry_after_s = 0;
         if (exchange_run(cli, exchange, err) < 0)
             return -1;
-        if (!is_put_off(exchange) || tries == TRIES_MAX)
+        unsigned wait_s = exchange->retry_after_s ? exchange->retry_after_s : WAIT_S;
+        if (!is_put_off(exchange) || tries == TRIES_MAX || wait_s > WAIT_MAX_S)
             return 0;
-        sleep(wait_s(exchange));
+        progress_show_wait(exchange->status == 429 ? "too many requests" : "the service is busy",
+                           wait_s);
+        sleep(wait_s);
+        progress_end();
     }
 }
 
@@ -181,15 +186,33 @@ int api_list(struct cli *cli, const char *path, const char *member, json_t **row
 
 /* --- names --- */
 
+/* " ID of team TEAM, …" for the first rows. */
+static const char *list_ids(const json_t *rows, char ids[SHOWN_IDS * 128])
+{
+    size_t used = 0, index;
+    json_t *row;
+    ids[0] = '\0';
+    json_array_foreach ((json_t *)rows, index, row) {
+        const char *id = json_string_value(json_object_get(row, "id"));
+        const char *team = json_string_value(json_object_get(row, "team"));
+        if (index == SHOWN_IDS)
+            break;
+        used += (size_t)snprintf(ids + used, 128, "%s %.40s%s%.63s", index ? "," : "",
+                                 id ? id : "?", team ? " of team " : "", team ? team : "");
+    }
+    return ids;
+}
+
 /* The one row, or an error when there is not exactly one. */
 static int only_id(const json_t *rows, const char *what, const char *word, char **id,
                    struct error **err)
 {
+    char ids[SHOWN_IDS * 128];
     size_t count = json_array_size(rows);
     if (count > 1)
         return error_set(err, ERR_INVALID_REQUEST,
-                         "%zu %s%s have the name '%s'; give the id of one", count, what,
-                         str_ends_with(what, "x") ? "es" : "s", word);
+                         "%zu %s%s have the name '%s'; give the id of one:%s", count, what,
+                         str_ends_with(what, "x") ? "es" : "s", word, list_ids(rows, ids));
     if (!count)
         return error_set(err, ERR_NOT_FOUND, "there is no %s '%s'", what, word);
     *id = xstrdup(json_string_value(json_object_get(json_array_get(rows, 0), "id")));

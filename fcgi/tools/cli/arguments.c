@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -99,14 +100,37 @@ static void give(struct cli_call *call, const struct cli_option *option, const c
     call->given[call->given_count++] = (struct cli_given){option, value};
 }
 
+#define OPTIONS_MAX 64
+
+/* The option of the verb, or of all verbs, whose name is like the written one; NULL: none. */
+static const char *nearest_option(const struct cli_verb *verb, const char *written)
+{
+    const char *names[OPTIONS_MAX];
+    size_t count = 0;
+    const struct cli_option *tables[] = {verb ? verb->options : NULL, cli_common_options};
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        for (const struct cli_option *o = tables[i]; o && o->name && count < OPTIONS_MAX; o++)
+            names[count++] = o->name;
+    autofree char *name =
+        str_starts_with(written, "--") ? xstrndup(written + 2, strcspn(written + 2, "=")) : NULL;
+    return name ? str_nearest(name, names, count) : NULL;
+}
+
+static int refuse_option(const struct cli_verb *verb, const char *written, struct error **err)
+{
+    const char *nearest = nearest_option(verb, written);
+    return cli_misuse(err, "unknown option %s%s%s%s%s%s", written,
+                      verb ? " of " : " before the command", verb ? verb->name : "",
+                      nearest ? "; did you mean --" : "", nearest ? nearest : "",
+                      nearest ? "?" : "");
+}
+
 /* attached: the text after "=" or the letter, or NULL. */
 static int take_option(struct parser *parser, const struct cli_option *option, const char *written,
                        const char *attached, struct error **err)
 {
     if (!option)
-        return cli_misuse(err, "unknown option %s%s%s", written,
-                          parser->call->verb ? " of " : " before the command",
-                          parser->call->verb ? parser->call->verb->name : "");
+        return refuse_option(parser->call->verb, written, err);
     if (!option->argument && attached)
         return cli_misuse(err, "--%s takes no value", option->name);
     if (option->argument && !attached) {
@@ -146,6 +170,20 @@ static bool is_rest(const struct cli_call *call)
     return call->verb->flags & CLI_REST && call->operand_count > 0;
 }
 
+/* A first word of verbs with two: the second ones. */
+static int complain_second(const char *word, struct error **err)
+{
+    buffer_auto seconds = BUFFER_INIT(1024);
+    autofree char *start = xasprintf("%s ", word);
+    for (size_t i = 0; i < cli_verb_count; i++)
+        if (str_starts_with(cli_verbs[i].name, start))
+            buffer_printf(&seconds, "%s%s", seconds.size ? ", " : "",
+                          cli_verbs[i].name + strlen(start));
+    return seconds.size
+               ? cli_misuse(err, "'%s' needs a second word: %s", word, buffer_string(&seconds))
+               : 0;
+}
+
 static int take_verb(struct parser *parser, struct error **err)
 {
     size_t name_words;
@@ -158,13 +196,10 @@ static int take_verb(struct parser *parser, struct error **err)
     }
     const char *word = parser->words[parser->at];
     autofree const char **names = xcalloc(cli_verb_count, sizeof *names);
-    for (size_t i = 0; i < cli_verb_count; i++) {
+    if (complain_second(word, err) < 0)
+        return -1;
+    for (size_t i = 0; i < cli_verb_count; i++)
         names[i] = cli_verbs[i].name;
-        size_t length = strlen(word);
-        if (!strncmp(names[i], word, length) && names[i][length] == ' ')
-            return cli_misuse(err, "'%s' needs a second word; `sandlot help` lists the commands",
-                              word);
-    }
     const char *nearest = str_nearest(word, names, cli_verb_count);
     return cli_misuse(err, "there is no command '%s'%s%s%s", word,
                       nearest ? "; did you mean '" : "", nearest ? nearest : "",

@@ -68,6 +68,20 @@ int exchange_failed(const struct cli *cli, CURLcode code, const char *url, struc
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
         return error_set(err, ERR_CONFIG, "%s is not an https address", url);
+    case CURLE_WRITE_ERROR:
+        return error_set(err, ERR_INTERNAL,
+                         "cannot take the answer of %s: it cannot be written, or is too long", url);
+    case CURLE_READ_ERROR:
+    case CURLE_ABORTED_BY_CALLBACK:
+        return error_set(err, ERR_INTERNAL, "cannot read the data for %s", url);
+    case CURLE_PARTIAL_FILE:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_GOT_NOTHING:
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the connection to %s broke: %s", url,
+                         curl_easy_strerror(code));
+    case CURLE_OPERATION_TIMEDOUT:
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "%s did not answer in time", url);
     default:
         return error_set(err, ERR_RUNTIME_UNAVAILABLE, "cannot connect to %s: %s", url,
                          curl_easy_strerror(code));

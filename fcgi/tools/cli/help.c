@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/prose.h"
 #include "base/str.h"
 #include "cli/arguments.h"
 #include "cli/verbs.h"
 
 #define FIRST_EXAMPLES 6 /* in the list of all commands */
+#define VERB_COLUMN    41
+#define OPTION_COLUMN  33
 
 static void print_options(FILE *out, const struct cli_option *options)
 {
@@ -17,7 +20,7 @@ static void print_options(FILE *out, const struct cli_option *options)
             "%c%c%s--%s%s%s", options->letter ? '-' : ' ', options->letter ? options->letter : ' ',
             options->letter ? ", " : "  ", options->name, options->argument ? " " : "",
             options->argument ? options->argument : "");
-        fprintf(out, "  %-30s %s\n", left, options->help);
+        prose_row(out, left, OPTION_COLUMN, prose_width(), options->help);
     }
 }
 
@@ -31,6 +34,13 @@ static void print_examples(FILE *out, const struct cli_verb *verb)
         fprintf(out, "%s  %s\n", any ? "" : "\nExamples:\n", cli_examples[i]);
         any = true;
     }
+}
+
+static void print_row(FILE *out, const struct cli_verb *verb)
+{
+    autofree char *left =
+        xasprintf("%s%s%s", verb->name, *verb->operands ? " " : "", verb->operands);
+    prose_row(out, left, VERB_COLUMN, prose_width(), verb->help);
 }
 
 void help_print_verb(FILE *out, const struct cli_verb *verb)
@@ -80,12 +90,13 @@ void help_print_all(FILE *out)
         const char *title = title_above(verb->name);
         if (title)
             fprintf(out, "%s%s:\n", i ? "\n" : "", title);
-        autofree char *left =
-            xasprintf("%s%s%s", verb->name, *verb->operands ? " " : "", verb->operands);
-        fprintf(out, "  %-38s %s\n", left, verb->help);
+        print_row(out, verb);
     }
-    fputs("\nA SANDBOX is the id or the name of a sandbox. Options of every command:\n", out);
+    fputc('\n', out);
+    prose_wrap(out, "", 0, prose_width(),
+               "A SANDBOX is the id or the name of a sandbox. Options of every command:");
     print_options(out, cli_common_options);
+    fputs("`sandlot --version` prints the version.\n", out);
     fputs("\nExamples; `sandlot help COMMAND` has more:\n", out);
     for (size_t i = 0; i < FIRST_EXAMPLES; i++)
         fprintf(out, "  %s\n", cli_examples[i]);
@@ -101,6 +112,20 @@ void help_print_short(FILE *out)
           out);
 }
 
+/* The commands of two words that begin with this one. False: no command does. */
+static bool print_group(FILE *out, const char *word)
+{
+    autofree char *start = xasprintf("%s ", word);
+    bool any = false;
+    for (size_t i = 0; i < cli_verb_count; i++) {
+        if (!str_starts_with(cli_verbs[i].name, start))
+            continue;
+        print_row(out, &cli_verbs[i]);
+        any = true;
+    }
+    return any;
+}
+
 int verb_help(struct cli_call *call, struct error **err)
 {
     size_t words;
@@ -109,8 +134,11 @@ int verb_help(struct cli_call *call, struct error **err)
         return 0;
     }
     const struct cli_verb *verb = arguments_verb(call->operands, call->operand_count, &words);
-    if (!verb)
-        return cli_misuse(err, "there is no command '%s'", cli_operand(call, 0));
-    help_print_verb(stdout, verb);
+    if (verb && words == call->operand_count)
+        help_print_verb(stdout, verb);
+    else if (call->operand_count > 1 || !print_group(stdout, cli_operand(call, 0)))
+        return cli_misuse(err, "there is no command '%s%s%s'", cli_operand(call, 0),
+                          call->operand_count > 1 ? " " : "",
+                          call->operand_count > 1 ? cli_operand(call, 1) : "");
     return 0;
 }

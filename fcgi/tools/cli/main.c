@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <sodium.h>
@@ -124,8 +126,28 @@ static int serve(struct cli_call *call, bool has_words, struct error **err)
     return 0;
 }
 
+/* A file or connection must not get the number of a stream that the caller has closed. */
+static void open_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY); /* has this number */
+}
+
+/* The reader of a pipe may have enough; everything else that is lost is an error. */
+static int end_output(int code)
+{
+    bool is_lost = fflush(stdout) != 0;
+    if (!is_lost && !ferror(stdout))
+        return code;
+    if (is_lost && errno != EPIPE)
+        perror("sandlot: cannot write the output");
+    return code == CLI_DONE ? CLI_FAILED : code;
+}
+
 int main(int argc, char **argv)
 {
+    open_streams();
     struct cli cli = {.color = wants_color()};
     struct cli_call call = {.cli = &cli};
     error_auto err = NULL;
@@ -145,8 +167,7 @@ int main(int argc, char **argv)
         code = complain(&call, err);
     else
         code = argc == 1 ? CLI_USAGE : cli.exit_code;
-    if (fflush(stdout) != 0 && code == CLI_DONE)
-        code = CLI_FAILED;
+    code = end_output(code);
     arguments_free(&call);
     cli_close(&cli);
     return code;

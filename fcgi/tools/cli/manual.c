@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/mem.h"
+#include "base/prose.h"
 #include "cli/verbs.h"
 
 static const char head[] =
@@ -34,6 +36,9 @@ static const char head[] =
     "You can write options before and after operands. After the sandbox of\n"
     ".Cm exec ,\n"
     "all words belong to the command that runs in it.\n"
+    ".Pp\n"
+    ".Nm sandlot Fl -version\n"
+    "prints the version.\n"
     ".Pp\n"
     "Options of every command:\n";
 
@@ -92,6 +97,14 @@ static const char completion[] =
     "source <(sandlot completion bash)\n"
     ".Ed\n";
 
+/* A sentence from a text without capital and full stop. */
+static void print_sentence(const char *text)
+{
+    putchar(toupper((unsigned char)*text));
+    autofree char *line = xasprintf("%s.", text + 1);
+    prose_roff(stdout, line);
+}
+
 static void print_options(const struct cli_option *options)
 {
     if (!options || !options->name)
@@ -104,7 +117,8 @@ static void print_options(const struct cli_option *options)
         printf(" Fl -%s", options->name);
         if (options->argument)
             printf(" Ar %s", options->argument);
-        printf("\n%c%s.\n", toupper((unsigned char)options->help[0]), options->help + 1);
+        putchar('\n');
+        print_sentence(options->help);
     }
     puts(".El");
 }
@@ -120,8 +134,8 @@ int verb_manual(struct cli_call *call, struct error **err)
         const struct cli_verb *verb = &cli_verbs[i];
         if (verb->flags & CLI_HIDDEN)
             continue;
-        printf(".It Cm %s%s%s\n%s.\n", verb->name, *verb->operands ? " Ar " : "", verb->operands,
-               verb->help);
+        printf(".It Cm %s%s%s\n", verb->name, *verb->operands ? " Ar " : "", verb->operands);
+        print_sentence(verb->help);
         print_options(verb->options);
     }
     puts(".El");

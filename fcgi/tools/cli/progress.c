@@ -74,6 +74,15 @@ void progress_show(const char *name, int64_t done, int64_t total)
     fflush(stderr);
 }
 
+void progress_show_wait(const char *why, unsigned seconds)
+{
+    if (!progress_is_wanted())
+        return;
+    state.visible = true;
+    fprintf(stderr, "\r\033[K%s; trying again in %u s", why, seconds);
+    fflush(stderr);
+}
+
 void progress_end(void)
 {
     if (state.visible)

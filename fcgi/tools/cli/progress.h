@@ -16,5 +16,8 @@ void progress_show(const char *name, int64_t done, int64_t total);
 /* Show that a number of steps is over, and which one runs for how long. */
 void progress_show_steps(size_t done, size_t total, const char *title, double seconds);
 
+/* Show why the program waits, and how long. */
+void progress_show_wait(const char *why, unsigned seconds);
+
 /* Remove the line: the transfer is over, or other text follows. */
 void progress_end(void);

@@ -51,6 +51,8 @@ struct remote {
     bool input_ended; /* nothing more is read from standard input */
     bool input_paused;
     bool ended;
+    int output_errno; /* why standard output takes nothing more; 0: it does */
+    bool output_told; /* the process was told to end for that */
     int exit_code;
     char *refusal; /* how the stream ended, if not well */
 };
@@ -111,6 +113,8 @@ static void set_body(struct transfer *transfer)
     curl_easy_setopt(transfer->handle, CURLOPT_POSTFIELDSIZE, (long)transfer->body.size);
 }
 
+#define CONTROL_TIMEOUT_S 20L
+
 /* A call outside the streams. Its answer does not matter: the process may have ended. */
 static void control(struct remote *remote, const char *method, json_t *message)
 {
@@ -123,22 +127,24 @@ static void control(struct remote *remote, const char *method, json_t *message)
     buffer_init(&transfer->body, SENT_MAX);
     buffer_append_string(&transfer->body, text);
     set_body(transfer);
+    curl_easy_setopt(transfer->handle, CURLOPT_TIMEOUT, CONTROL_TIMEOUT_S);
     transfer_go(remote, transfer);
 }
 
 /* --- output --- */
 
-static void write_all(int fd, const char *data, size_t size)
+static int write_all(int fd, const char *data, size_t size)
 {
     while (size) {
         ssize_t written = write(fd, data, size);
         if (written < 0 && errno != EINTR && errno != EAGAIN)
-            return; /* the reader is gone; the program ends by itself */
+            return -1;
         if (written > 0) {
             data += written;
             size -= (size_t)written;
         }
     }
+    return 0;
 }
 
 static void write_bytes(struct remote *remote, const char *bytes, size_t size, int fd)
@@ -149,7 +155,10 @@ static void write_bytes(struct remote *remote, const char *bytes, size_t size, i
         skipped = skipped < size ? skipped : size;
         remote->left_out += skipped;
     }
-    write_all(fd, bytes + skipped, size - skipped);
+    if (fd == STDOUT_FILENO && remote->output_errno)
+        return;
+    if (write_all(fd, bytes + skipped, size - skipped) < 0 && fd == STDOUT_FILENO)
+        remote->output_errno = errno;
 }
 
 static void write_output(struct remote *remote, const json_t *data, const char *kind, int fd)
@@ -486,6 +495,12 @@ static void wait_a_while(struct remote *remote)
 static int judge(struct remote *remote, CURLcode code, struct error **err)
 {
     long status = 0;
+    if (remote->output_errno && remote->output_errno != EPIPE)
+        return error_set_errno(err, ERR_INTERNAL, remote->output_errno, "cannot write the output");
+    if (remote->output_errno) {
+        remote->exit_code = 128 + SIGPIPE; /* as a program of this machine */
+        return 0;
+    }
     curl_easy_getinfo(remote->start.handle, CURLINFO_RESPONSE_CODE, &status);
     if (code == CURLE_OK && status != 200) {
         struct exchange refused = {.url = remote->session->url, .status = status};
@@ -502,6 +517,19 @@ static int judge(struct remote *remote, CURLcode code, struct error **err)
     return exchange_failed(remote->cli, code, remote->session->url, err);
 }
 
+/* Nobody reads the output: end the process, but not a terminal, which people attach again. Returns
+ * true when that is done. */
+static bool end_unread(struct remote *remote)
+{
+    if (!remote->output_errno || !remote->pid)
+        return false;
+    if (remote->output_told || remote->ended || remote->program->terminal)
+        return !remote->control.active;
+    remote->output_told = true;
+    control(remote, "SendSignal", json_pack("{s:s}", "signal", signal_word(SIGHUP)));
+    return false;
+}
+
 static int follow(struct remote *remote, struct error **err)
 {
     CURLcode code = CURLE_OK;
@@ -510,6 +538,8 @@ static int follow(struct remote *remote, struct error **err)
     for (;;) {
         curl_multi_perform(remote->multi, &running);
         if (note_done(remote, &code))
+            return judge(remote, code, err);
+        if (end_unread(remote))
             return judge(remote, code, err);
         begin_input_if_due(remote);
         wait_a_while(remote);

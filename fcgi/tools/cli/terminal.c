@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/terminal.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,20 +43,39 @@ void terminal_size(int *cols, int *rows)
     *rows = size.ws_row ? size.ws_row : 24;
 }
 
+/* A signal that ends the program while the terminal hides typed text; shown is set before. */
+static struct termios shown;
+
+static void show_again(int number)
+{
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void catch_ends(void (*handler)(int))
+{
+    signal(SIGINT, handler);
+    signal(SIGTERM, handler);
+    signal(SIGHUP, handler);
+    signal(SIGQUIT, handler);
+}
+
 char *terminal_read_secret(const char *prompt)
 {
-    struct termios shown;
     bool is_terminal = tcgetattr(STDIN_FILENO, &shown) == 0;
     if (is_terminal) {
         struct termios hidden = shown;
         hidden.c_lflag &= ~(tcflag_t)ECHO;
         fputs(prompt, stderr);
+        catch_ends(show_again);
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
     }
     char line[SECRET_MAX];
     char *read = fgets(line, sizeof line, stdin);
     if (is_terminal) {
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
+        catch_ends(SIG_DFL);
         fputc('\n', stderr);
     }
     char *secret = NULL;

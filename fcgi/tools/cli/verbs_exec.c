@@ -92,8 +92,12 @@ int verb_exec(struct cli_call *call, struct error **err)
     json_t *process = json_pack("{s:s, s:o}", "cmd", cli_operand(call, 1), "args", args);
     if (!process)
         return cli_misuse(err, "the command is not text in UTF-8");
-    for (size_t i = 2; i < call->operand_count; i++)
-        json_array_append_new(args, json_string(call->operands[i]));
+    for (size_t i = 2; i < call->operand_count; i++) {
+        if (json_array_append_new(args, json_string(call->operands[i])) == 0)
+            continue;
+        json_decref(process);
+        return cli_misuse(err, "argument %zu of the command is not text in UTF-8", i - 1);
+    }
     return run(call, process, cli_flag(call, "tty"), err);
 }
 

@@ -27,7 +27,7 @@ static unsigned option_count(const struct ctl_option *options)
 /* The number of operands of a row; operands in brackets are optional. */
 static void operand_bounds(const char *operands, unsigned *least, unsigned *most)
 {
-    *least = *operands != '\0';
+    *least = *operands && *operands != '[';
     for (const char *c = operands; *c; c++)
         *least += *c == ' ' && c[1] != '[';
     bool many = str_ends_with(operands, "...") || str_ends_with(operands, "...]");

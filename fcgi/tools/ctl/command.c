@@ -2,8 +2,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/printable.h"
+#include "base/prose.h"
 #include "base/str.h"
 #include "ctl/ctl.h"
+#include "ctl/help.h"
 
 #define OPTIONS static const struct ctl_option
 #define END                                     \
@@ -194,11 +197,16 @@ OPTIONS host_certificate_options[] = {
     {"port", CTL_NUMBER, false, "N", 1, 65535, "port of the relay; default: 8446"},
     END};
 
+/* Details are NULL where a row has none. */
+#define TEXTS(summary, details, ...) summary, details
+#define COMMAND(words, operands, options, need, handler, ...) \
+    {words, operands, options, need, handler, TEXTS(__VA_ARGS__, NULL, NULL)},
+#define SUBJECT(title) {"", "", NULL, CTL_NOTHING, NULL, title, NULL},
 const struct ctl_command ctl_commands[] = {
-#define COMMAND(...) {__VA_ARGS__},
 #include "ctl/commands.def"
-#undef COMMAND
 };
+#undef COMMAND
+#undef SUBJECT
 
 const unsigned ctl_command_count = ARRAY_SIZE(ctl_commands);
 
@@ -222,9 +230,9 @@ static void complain_unknown(int argc, char **argv)
     const char *names[ARRAY_SIZE(ctl_commands)];
     for (size_t i = 0; i < ARRAY_SIZE(ctl_commands); i++)
         names[i] = ctl_commands[i].words;
-    char typed[64];
-    snprintf(typed, sizeof typed, "%.30s%s%.30s", argv[0], argc > 1 ? " " : "",
-             argc > 1 ? argv[1] : "");
+    autofree char *two =
+        xasprintf("%.30s%s%.30s", argv[0], argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
+    autofree char *typed = printable(two, "");
     const char *nearest = str_nearest(typed, names, ARRAY_SIZE(names));
     if (!nearest)
         nearest = str_nearest(argv[0], names, ARRAY_SIZE(names));
@@ -232,77 +240,35 @@ static void complain_unknown(int argc, char **argv)
             nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* "user" alone, or with an unknown word: show its commands. */
-static bool complain_group(const char *word)
+const struct ctl_command *ctl_command_match(int argc, char **argv, int *used)
 {
-    bool found = false;
-    size_t size = strlen(word);
+    const struct ctl_command *found = NULL;
+    *used = 0;
     for (size_t i = 0; i < ARRAY_SIZE(ctl_commands); i++) {
-        if (strncmp(ctl_commands[i].words, word, size) != 0 || ctl_commands[i].words[size] != ' ')
-            continue;
-        fputs(found ? "       " : "usage: ", stderr);
-        ctl_command_print_usage(stderr, &ctl_commands[i], false);
-        found = true;
+        int words = match(ctl_commands[i].words, argc, argv);
+        if (words > *used) {
+            *used = words;
+            found = &ctl_commands[i];
+        }
     }
     return found;
 }
 
 const struct ctl_command *ctl_command_find(int argc, char **argv, int *used)
 {
-    for (size_t i = 0; argc > 0 && i < ARRAY_SIZE(ctl_commands); i++)
-        if ((*used = match(ctl_commands[i].words, argc, argv)))
-            return &ctl_commands[i];
-    if (argc == 0)
+    const struct ctl_command *found = ctl_command_match(argc, argv, used);
+    if (found)
+        return found;
+    if (argc == 0) {
         fputs("sandlotctl: a command is missing; see `sandlotctl --help`\n", stderr);
-    else if (!complain_group(argv[0]))
+    } else if (argc > 1) {
         complain_unknown(argc, argv);
+        ctl_help_print_group(stderr, argv[0], prose_width());
+    } else if (ctl_help_has_group(argv[0])) {
+        fprintf(stderr, "sandlotctl: '%s' needs another word\n", argv[0]);
+        ctl_help_print_group(stderr, argv[0], prose_width());
+    } else {
+        complain_unknown(argc, argv);
+    }
     return NULL;
-}
-
-/* --- help --- */
-
-/* A line an option, in columns. */
-void ctl_command_print_options(FILE *out, const struct ctl_command *command)
-{
-    int width = 0;
-    for (const struct ctl_option *option = command->options; option && option->name; option++) {
-        int own = (int)(strlen(option->name) + (option->metavar ? strlen(option->metavar) + 1 : 0));
-        width = own > width ? own : width;
-    }
-    fputs(width ? "\nOptions:\n" : "", out);
-    for (const struct ctl_option *option = command->options; option && option->name; option++) {
-        autofree char *left = xasprintf("%s%s%s", option->name, option->metavar ? " " : "",
-                                        option->metavar ? option->metavar : "");
-        fprintf(out, "  --%-*s  %s%s\n", width, left, option->help,
-                option->required ? " (required)" : "");
-    }
-}
-
-static void print_option(FILE *out, const struct ctl_option *option)
-{
-    fprintf(out, " %s--%s%s%s%s%s", option->required ? "" : "[", option->name,
-            option->metavar ? " " : "", option->metavar ? option->metavar : "",
-            option->required ? "" : "]", option->kind == CTL_LIST ? "..." : "");
-}
-
-void ctl_command_print_usage(FILE *out, const struct ctl_command *command, bool options_too)
-{
-    fprintf(out, "sandlotctl %s%s%s", command->words, *command->operands ? " " : "",
-            command->operands);
-    for (const struct ctl_option *option = command->options; option && option->name; option++)
-        if (options_too || option->required)
-            print_option(out, option);
-    fputc('\n', out);
-}
-
-void ctl_command_print_all(FILE *out)
-{
-    int width = 0;
-    for (size_t i = 0; i < ARRAY_SIZE(ctl_commands); i++) {
-        int own = (int)strlen(ctl_commands[i].words);
-        width = own > width ? own : width;
-    }
-    fputs("Commands (`sandlotctl COMMAND --help` shows the options; all take --json):\n", out);
-    for (size_t i = 0; i < ARRAY_SIZE(ctl_commands); i++)
-        fprintf(out, "  %-*s  %s\n", width, ctl_commands[i].words, ctl_commands[i].summary);
 }

@@ -2,7 +2,8 @@
 /*
  * sandlotctl: administration. Each command is a row of the table commands.def. A row has its words,
  * its operands and options, the resources to open before it runs, and its handler. A handler prints
- * through output.h and returns 0, or -1 with an error that main() prints (exit status 1).
+ * through output.h and returns 0, or -1 with an error that main() prints (exit status 1). Help and
+ * manual page follow from the table.
  */
 #pragma once
 
@@ -42,23 +43,23 @@ enum ctl_need {
 typedef int ctl_handler(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err);
 
 struct ctl_command {
-    const char *words;    /* "user create" */
+    /* "user create"; "": not a command, the summary is the title of the rows below it. Help does
+     * not list words that begin with "_". */
+    const char *words;
     const char *operands; /* "NAME"; "..." after the last one: one or more; [...]: any number */
     const struct ctl_option *options; /* ends with a row without a name; NULL: none */
     enum ctl_need need;
     ctl_handler *run;
-    const char *summary;
+    const char *summary; /* a sentence without its full stop */
+    const char *details; /* more sentences; NULL: none */
 };
 
-/* Return the row whose words the arguments begin with; *used: the number of its words. NULL for an
- * unknown command, after a message on standard error. */
-const struct ctl_command *ctl_command_find(int argc, char **argv, int *used);
+/* Return the row with the most words that the arguments begin with; *used: the number of its words.
+ * NULL for an unknown command. */
+const struct ctl_command *ctl_command_match(int argc, char **argv, int *used);
 
-/* Print `sandlotctl user create NAME`, and with options_too its options. */
-void ctl_command_print_usage(FILE *out, const struct ctl_command *command, bool options_too);
-/* Explain each option. */
-void ctl_command_print_options(FILE *out, const struct ctl_command *command);
-void ctl_command_print_all(FILE *out);
+/* Return the same; for an unknown command print a message on standard error. */
+const struct ctl_command *ctl_command_find(int argc, char **argv, int *used);
 
 /* Open the resources of a command. */
 int ctl_open(struct ctl *ctl, enum ctl_need need, struct error **err);
@@ -89,6 +90,8 @@ extern const unsigned ctl_command_count;
 int ctl_migrate_schema(struct ctl *ctl, unsigned *applied, struct error **err);
 
 /* The handlers. */
-#define COMMAND(words, operands, options, need, handler, summary) ctl_handler handler;
+#define COMMAND(words, operands, options, need, handler, ...) ctl_handler handler;
+#define SUBJECT(title)
 #include "ctl/commands.def"
 #undef COMMAND
+#undef SUBJECT

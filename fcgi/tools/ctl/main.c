@@ -6,8 +6,10 @@
 #include "base/cleanup.h"
 #include "base/panic.h"
 #include "base/printable.h"
+#include "base/prose.h"
+#include "base/str.h"
 #include "config/program.h"
-#include "ctl/ctl.h"
+#include "ctl/help.h"
 
 enum { EXIT_FAILED = 1, EXIT_WRONG_USAGE = 2 };
 
@@ -18,7 +20,7 @@ static char *help_text(void)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         panic("out of memory");
-    ctl_command_print_all(out);
+    ctl_help_print_all(out, prose_width());
     fclose(out);
     return text;
 }
@@ -63,21 +65,20 @@ int main(int argc, char **argv)
         return status ? EXIT_WRONG_USAGE : EXIT_SUCCESS;
 
     int words, count = argc - (int)(call.arguments - argv);
+    if (count > 1 && str_equal(call.arguments[count - 1], "--help") &&
+        ctl_help_explain(stdout, count - 1, call.arguments, prose_width()))
+        return EXIT_SUCCESS;
     const struct ctl_command *command = ctl_command_find(count, call.arguments, &words);
     struct ctl_arguments arguments;
     if (!command)
         return EXIT_WRONG_USAGE;
     if (ctl_arguments_parse(count - words + 1, call.arguments + words - 1, command->operands,
                             command->options, &arguments) < 0) {
-        fputs("usage: ", stderr);
-        ctl_command_print_usage(stderr, command, true);
+        ctl_help_print_usage(stderr, command);
         return EXIT_WRONG_USAGE;
     }
     if (arguments.help) {
-        printf("usage: ");
-        ctl_command_print_usage(stdout, command, true);
-        printf("       %s\n", command->summary);
-        ctl_command_print_options(stdout, command);
+        ctl_help_explain(stdout, words, call.arguments, prose_width());
         return EXIT_SUCCESS;
     }
     struct ctl ctl = {.config_path = call.config_path, .json = call.json || arguments.json};

@@ -134,14 +134,31 @@ def test_the_help_of_a_command_explains_its_options(stack):
     def explained(*words):
         done = subprocess.run([*stack.ctl_command, *words, "--help"], capture_output=True, text=True, timeout=30,
                               check=True)
-        usage, options = done.stdout.split("\nOptions:\n")
-        return usage, {line.split()[0]: line for line in options.splitlines()}
+        usage, options = done.stdout.partition("\nExamples:\n")[0].split("\nOptions:\n")
+        return usage, {line.split()[0]: line for line in options.splitlines() if line}
 
     usage, options = explained("key", "create")
     assert usage.startswith("usage: sandlotctl key create --user USER --scope read|write [--team SLUG]...")
     assert set(options) == {"--user", "--scope", "--team", "--expires", "--name"}
     assert options["--user"].endswith("user of the key (required)") and "90d" in options["--expires"]
     assert "1h30m" in explained("sandbox", "resume")[1]["--timeout"]
+
+
+def test_the_help_is_grouped(stack):
+    def say(*words):
+        return subprocess.run([*stack.ctl_command, *words], capture_output=True, text=True, timeout=30, check=False)
+
+    listed = say("--help").stdout
+    assert "\n\nKeys:\n  key create " in listed and "\n\nBackups:\n  backup DIR " in listed and "__manual" not in listed
+    assert listed.endswith(say("help").stdout)
+    assert say("help", "key", "create").stdout == say("key", "create", "--help").stdout
+    group = say("keyring", "--help")
+    assert group.returncode == 0 and "  keyring reseal " in group.stdout and "key create" not in group.stdout
+    alone = say("keyring")
+    assert alone.returncode == 2 and "needs another word" in alone.stderr and group.stdout in alone.stderr
+    wrong = say("keyring", "resael")
+    assert wrong.returncode == 2 and "did you mean 'keyring reseal'?" in wrong.stderr
+    assert say("help", "nothing").returncode == 1
 
 
 def test_spans_have_several_units(stack, account):

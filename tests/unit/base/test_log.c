@@ -52,6 +52,20 @@ static int remove_log(void **state)
     return unlink(path);
 }
 
+TEST(a_name_is_escaped_and_an_object_without_one_has_no_such_field)
+{
+    log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+    log_info("paused", LOG_STR("sandbox", "sbx_1"), LOG_NAME("sandbox_name", "my work\n"),
+             LOG_INT("n", 1));
+    assert_non_null(strstr(taken(), " sandbox=sbx_1 sandbox_name=\"my work\\u000a\" n=1\n"));
+    log_info("paused", LOG_STR("sandbox", "sbx_1"), LOG_NAME("sandbox_name", ""), LOG_INT("n", 1));
+    assert_non_null(strstr(taken(), "] paused sandbox=sbx_1 n=1\n"));
+    log_configure(LOG_LEVEL_INFO, LOG_FORMAT_JSON);
+    log_info("paused", LOG_NAME("sandbox_name", ""), LOG_NAME("sandbox_name", "work"));
+    json_auto_t *event = taken_json();
+    assert_string_equal(member(event, "sandbox_name"), "work");
+}
+
 TEST(writes_one_text_line)
 {
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);

@@ -70,7 +70,7 @@ TEST(test_names_of_two_words)
     assert_string_equal(parsed.call.verb->name, "volume put");
     assert_string_equal(cli_operand(&parsed.call, 0), "-");
     arguments_free(&parsed.call);
-    assert_fails_saying(PARSE(&parsed, "volume"), ERR_CONFIG, "second word");
+    assert_fails_saying(PARSE(&parsed, "volume"), ERR_CONFIG, "second word: create, list, show");
     arguments_free(&parsed.call);
 }
 
@@ -81,6 +81,10 @@ TEST(test_what_is_wrong_is_said)
     assert_fails_saying(PARSE(&parsed, "creat"), ERR_CONFIG, "mean 'create'");
     arguments_free(&parsed.call);
     assert_fails_saying(PARSE(&parsed, "list", "--none"), ERR_CONFIG, "--none of list");
+    arguments_free(&parsed.call);
+    assert_fails_saying(PARSE(&parsed, "create", "--memroy=512"), ERR_CONFIG, "mean --memory?");
+    arguments_free(&parsed.call);
+    assert_fails_saying(PARSE(&parsed, "list", "--jsno"), ERR_CONFIG, "mean --json?");
     arguments_free(&parsed.call);
     assert_fails_saying(PARSE(&parsed, "list", "--json=yes"), ERR_CONFIG, "takes no value");
     arguments_free(&parsed.call);
