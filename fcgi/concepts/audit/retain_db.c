@@ -17,21 +17,18 @@ DB_STATEMENT(teams_statement) = {
     "audit.retain_teams",
     "SELECT t.id, p.audit_days FROM teams t JOIN plans p ON p.name = t.plan"
     " UNION ALL SELECT DISTINCT a.team_id, (SELECT MAX(audit_days) FROM plans) FROM audit_log a"
-    " LEFT JOIN teams t ON t.id = a.team_id WHERE t.id IS NULL",
-    true};
+    " LEFT JOIN teams t ON t.id = a.team_id WHERE t.id IS NULL"};
 /* A row audit.prune of an earlier turn alone does not start another turn. */
 DB_STATEMENT(old_statement) = {
     "audit.retain_old",
-    "SELECT id FROM audit_log WHERE team_id = ? AND id < ? AND action <> 'audit.prune' LIMIT 1",
-    true};
-DB_STATEMENT(prune_statement) = {"audit.prune", "CALL audit_prune(?, ?, ?)", false};
+    "SELECT id FROM audit_log WHERE team_id = ? AND id < ? AND action <> 'audit.prune' LIMIT 1"};
+DB_STATEMENT(prune_statement) = {"audit.prune", "CALL audit_prune(?, ?, ?)"};
 DB_STATEMENT(first_statement) = {
     "audit.retain_first",
-    "SELECT c.seq FROM audit_chain c JOIN audit_log a ON a.id = c.audit_id ORDER BY c.seq LIMIT 1",
-    true};
+    "SELECT c.seq FROM audit_chain c JOIN audit_log a ON a.id = c.audit_id ORDER BY c.seq LIMIT 1"};
 DB_STATEMENT(oldest_statement) = {"audit.retain_oldest",
-                                  "SELECT seq, at_ms FROM audit_chain ORDER BY seq LIMIT 1", true};
-DB_STATEMENT(trim_statement) = {"audit.trim", "CALL audit_trim(?)", false};
+                                  "SELECT seq, at_ms FROM audit_chain ORDER BY seq LIMIT 1"};
+DB_STATEMENT(trim_statement) = {"audit.trim", "CALL audit_trim(?)"};
 
 struct retain {
     const struct keyring *ring;

@@ -16,17 +16,14 @@ struct kind {
 static const struct kind sandboxes = {
     .crowded = {"retention.sandboxes_crowded",
                 "SELECT team_id FROM sandboxes FORCE INDEX (sandboxes_stopped)"
-                " WHERE state = 'destroyed' GROUP BY team_id" CROWDED,
-                true},
+                " WHERE state = 'destroyed' GROUP BY team_id" CROWDED},
     .bound = {"retention.sandboxes_bound",
               "SELECT id FROM sandboxes FORCE INDEX (sandboxes_list_state)"
-              " WHERE team_id = ? AND state = 'destroyed' ORDER BY id" BEHIND,
-              true},
+              " WHERE team_id = ? AND state = 'destroyed' ORDER BY id" BEHIND},
     .removal = {"retention.sandboxes_of_team",
                 "SELECT id FROM sandboxes FORCE INDEX (sandboxes_list_state) WHERE team_id = ?"
                 " AND state = 'destroyed' AND id <= ? AND reserved = 0 AND operation_id IS NULL"
-                " ORDER BY id LIMIT ?",
-                true},
+                " ORDER BY id LIMIT ?"},
     .kept = RETENTION_TEAM_MAX,
 };
 /* The indexes lead to versions of all states, not only of deleted ones. A version to which a row
@@ -37,52 +34,43 @@ static const struct kind sandboxes = {
 static const struct kind versions = {
     .crowded = {"retention.versions_crowded",
                 "SELECT t.owner FROM template_versions v JOIN templates t ON t.id = v.template_id"
-                " WHERE v.state = 'deleted' GROUP BY t.owner" CROWDED,
-                true},
-    .bound = {"retention.versions_bound", "SELECT v.id" VERSIONS_OF " ORDER BY v.id" BEHIND, true},
+                " WHERE v.state = 'deleted' GROUP BY t.owner" CROWDED},
+    .bound = {"retention.versions_bound", "SELECT v.id" VERSIONS_OF " ORDER BY v.id" BEHIND},
     .removal = {"retention.versions_of_team",
                 "SELECT v.id, t.id" VERSIONS_OF " AND v.id <= ?" RETENTION_FREE_VERSION
-                " ORDER BY v.id LIMIT ?",
-                true},
+                " ORDER BY v.id LIMIT ?"},
     .kept = RETENTION_TEAM_MAX,
 };
 static const struct kind others[] = {
     {.crowded = {"retention.checkpoints_crowded",
-                 "SELECT team_id FROM checkpoints WHERE state = 'deleted' GROUP BY team_id" CROWDED,
-                 true},
+                 "SELECT team_id FROM checkpoints WHERE state = 'deleted'"
+                 " GROUP BY team_id" CROWDED},
      .bound = {"retention.checkpoints_bound",
                "SELECT id FROM checkpoints FORCE INDEX (checkpoints_list)"
-               " WHERE team_id = ? AND state = 'deleted' ORDER BY id" BEHIND,
-               true},
+               " WHERE team_id = ? AND state = 'deleted' ORDER BY id" BEHIND},
      .removal = {"retention.checkpoints_of_team",
                  "DELETE FROM checkpoints WHERE team_id = ? AND state = 'deleted' AND id <= ?"
-                 " ORDER BY id LIMIT ?",
-                 false},
+                 " ORDER BY id LIMIT ?"},
      .kept = RETENTION_TEAM_MAX},
     {.crowded = {"retention.volumes_crowded",
-                 "SELECT team_id FROM volumes WHERE state = 'deleted' GROUP BY team_id" CROWDED,
-                 true},
+                 "SELECT team_id FROM volumes WHERE state = 'deleted' GROUP BY team_id" CROWDED},
      .bound = {"retention.volumes_bound",
                "SELECT id FROM volumes FORCE INDEX (volumes_list)"
-               " WHERE team_id = ? AND visible = 0 AND state = 'deleted' ORDER BY id" BEHIND,
-               true},
+               " WHERE team_id = ? AND visible = 0 AND state = 'deleted' ORDER BY id" BEHIND},
      .removal = {"retention.volumes_of_team",
                  "DELETE FROM volumes WHERE team_id = ? AND state = 'deleted' AND id <= ?"
                  " AND NOT EXISTS (SELECT 1 FROM sandbox_volumes m"
                  "  WHERE m.team_id = volumes.team_id AND m.volume_id = volumes.id)"
-                 " ORDER BY id LIMIT ?",
-                 false},
+                 " ORDER BY id LIMIT ?"},
      .kept = RETENTION_TEAM_MAX},
     {.crowded = {"retention.operations_crowded",
                  "SELECT sandbox_id FROM operations FORCE INDEX (operations_sandbox)"
-                 " GROUP BY sandbox_id" CROWDED,
-                 true},
+                 " GROUP BY sandbox_id" CROWDED},
      .bound = {"retention.operations_bound",
-               "SELECT id FROM operations WHERE sandbox_id = ? ORDER BY id" BEHIND, true},
+               "SELECT id FROM operations WHERE sandbox_id = ? ORDER BY id" BEHIND},
      .removal = {"retention.operations_of_sandbox",
                  "DELETE FROM operations WHERE sandbox_id = ? AND id <= ? AND state <> 'running'"
-                 " ORDER BY id LIMIT ?",
-                 false},
+                 " ORDER BY id LIMIT ?"},
      .kept = RETENTION_OPERATIONS_MAX},
 };
 
