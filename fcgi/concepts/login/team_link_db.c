@@ -2,7 +2,6 @@
 #include "account/member_row.h"
 #include "base/clock.h"
 #include "base/panic.h"
-#include "login/credential_row.h"
 #include "login/login_row.h"
 #include "login/team_link.h"
 

@@ -6,7 +6,6 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_row.h"
 #include "db/lease.h"

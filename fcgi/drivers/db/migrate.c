@@ -6,7 +6,6 @@
  */
 #include "db/migrate.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"

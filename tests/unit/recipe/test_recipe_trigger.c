@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_progress.h"
-#include "recipe/recipe_setting.h"
 #include "recipe/recipe_turn.h"
 #include "template/template_row.h"
 #include "unit/fleet.h"

@@ -20,7 +20,6 @@
 #include "agent/files/files_routes.h"
 #include "agent/framework/worker.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 #define SOURCES_MAX 10000
 
