@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Holds every answer of the API that any test gets against its OpenAPI document."""
 
-import functools
-import json
 import re
 import urllib.parse
-
-import jsonschema
 
 import openapi_parts
 
@@ -38,45 +34,9 @@ CODES = {
     507: {"insufficient_storage"},
 }
 
-FORMATS = jsonschema.FormatChecker(formats=())
-
-
-@FORMATS.checks("date-time")
-def is_time(value):
-    """Null is left to the schema's type."""
-    return value is None or re.fullmatch(
-        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value) is not None
-
-
-DOCUMENT = openapi_parts.documents()["openapi"]
-
-
-def resolve(node):
-    while "$ref" in node:
-        target = DOCUMENT
-        for name in node["$ref"].removeprefix("#/").split("/"):
-            target = target[name]
-        node = target
-    return node
-
-
-@functools.cache
-def validator(schema_text):
-    # The whole document is the root, so that references inside the schema are found.
-    return jsonschema.Draft202012Validator(
-        json.loads(schema_text), resolver=jsonschema.RefResolver("", DOCUMENT),
-        format_checker=FORMATS)
-
-
-def validate(schema, value):
-    validator(json.dumps(schema)).validate(value)
-
-
-def operations():
-    """(method, path template, operation) of the document."""
-    for path, item in DOCUMENT["paths"].items():
-        for method, operation in item.items():
-            yield method.upper(), path, operation
+DESCRIPTION = openapi_parts.Description("openapi")
+DOCUMENT = DESCRIPTION.document
+operations, resolve, validate = DESCRIPTION.operations, DESCRIPTION.resolve, DESCRIPTION.validate
 
 
 def pattern_of(path):
