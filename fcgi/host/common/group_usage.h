@@ -2,7 +2,6 @@
 /* Read what containers use, from their control groups of either kind. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define GROUP_USAGE_ROOT      "/sys/fs/cgroup"
