@@ -17,9 +17,8 @@ DB_STATEMENT(team_epoch_statement) = {
 #define AGAIN   " ON DUPLICATE KEY UPDATE again_at_ms = ?"
 DB_STATEMENT(note_team_statement) = {"access_end.note_team", COLUMNS " VALUES (?, '', ?, ?)" AGAIN};
 DB_STATEMENT(user_epoch_statement) = {
-    "access_end.user_epoch",
-    "UPDATE memberships m STRAIGHT_JOIN teams t ON t.id = m.team_id"
-    " SET t.session_epoch = t.session_epoch + 1 WHERE m.user_id = ?"};
+    "access_end.user_epoch", "UPDATE memberships m STRAIGHT_JOIN teams t ON t.id = m.team_id"
+                             " SET t.session_epoch = t.session_epoch + 1 WHERE m.user_id = ?"};
 DB_STATEMENT(note_user_statement) = {
     "access_end.note_user",
     COLUMNS " SELECT m.team_id, '', ?, ? FROM memberships m WHERE m.user_id = ?" AGAIN};

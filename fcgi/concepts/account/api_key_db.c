@@ -29,9 +29,8 @@ DB_STATEMENT(find_statement) = {
     " LEFT JOIN teams t ON t.id = m.team_id AND k.all_teams <> (r.team_id IS NOT NULL)"
     " WHERE k.lookup = ? LIMIT ?"};
 DB_STATEMENT(used_statement) = {
-    "api_key.used",
-    "UPDATE api_keys SET last_used_at_ms = ?"
-    " WHERE id = ? AND (last_used_at_ms IS NULL OR last_used_at_ms <= ?)"};
+    "api_key.used", "UPDATE api_keys SET last_used_at_ms = ?"
+                    " WHERE id = ? AND (last_used_at_ms IS NULL OR last_used_at_ms <= ?)"};
 DB_STATEMENT(member_statement) = {
     "api_key.member",
     "SELECT t.id, t.slug, t.plan FROM teams t JOIN memberships m ON m.team_id = t.id"
@@ -78,12 +77,11 @@ DB_STATEMENT(excluded_statement) = {
     " k.ssh_fingerprint, k.ssh_public_key, k.login_id IS NOT NULL, k.created_by"        \
     " FROM api_keys k JOIN users u ON u.id = k.user_id"                                 \
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id LEFT JOIN teams t ON t.id = r.team_id"
-DB_STATEMENT(list_statement) = {"api_key.list",
-                                LIST_COLUMNS
+DB_STATEMENT(list_statement) = {"api_key.list", LIST_COLUMNS
                                 " WHERE (k.ssh_public_key IS NOT NULL) = ? AND k.user_id = ?"
                                 " ORDER BY k.id DESC, t.slug LIMIT ?"};
-DB_STATEMENT(get_statement) = {
-    "api_key.get", LIST_COLUMNS " WHERE k.id = ? AND k.user_id = ? ORDER BY t.slug LIMIT ?"};
+DB_STATEMENT(get_statement) = {"api_key.get", LIST_COLUMNS
+                               " WHERE k.id = ? AND k.user_id = ? ORDER BY t.slug LIMIT ?"};
 DB_STATEMENT(look_used_statement) = {"api_key.look_used",
                                      "SELECT a.revision, k.last_used_at_ms FROM access_revision a"
                                      " LEFT JOIN api_keys k ON k.id = ? WHERE a.id = 1"};
@@ -94,15 +92,13 @@ DB_STATEMENT(revoke_statement) = {"api_key.revoke",
                                   "UPDATE api_keys SET revoked_at_ms = ?, ssh_fingerprint = NULL"
                                   " WHERE id = ? AND user_id = ? AND revoked_at_ms IS NULL"};
 DB_STATEMENT(revoke_any_statement) = {
-    "api_key.revoke_any",
-    "UPDATE api_keys SET revoked_at_ms = ?, ssh_fingerprint = NULL"
-    " WHERE id = ? AND revoked_at_ms IS NULL"};
+    "api_key.revoke_any", "UPDATE api_keys SET revoked_at_ms = ?, ssh_fingerprint = NULL"
+                          " WHERE id = ? AND revoked_at_ms IS NULL"};
 DB_STATEMENT(origins_statement) = {
-    "api_key.origins",
-    "SELECT id, created_by FROM api_keys"
-    " WHERE user_id = (SELECT user_id FROM api_keys WHERE id = ?) ORDER BY id"};
-DB_STATEMENT(list_with_origins_statement) = {
-    "api_key.list_with_origins", LIST_COLUMNS " WHERE k.user_id = ? ORDER BY k.id, t.slug LIMIT ?"};
+    "api_key.origins", "SELECT id, created_by FROM api_keys"
+                       " WHERE user_id = (SELECT user_id FROM api_keys WHERE id = ?) ORDER BY id"};
+DB_STATEMENT(list_with_origins_statement) = {"api_key.list_with_origins", LIST_COLUMNS
+                                             " WHERE k.user_id = ? ORDER BY k.id, t.slug LIMIT ?"};
 DB_STATEMENT(user_of_statement) = {"api_key.user_of", "SELECT user_id FROM api_keys WHERE id = ?"};
 /* Free the fingerprint of an expired key when a user adds this public key again. */
 DB_STATEMENT(free_fingerprint_statement) = {

@@ -21,9 +21,8 @@ DB_STATEMENT(teams_statement) = {
     " WHERE m.user_id = ? AND t.id <> u.personal_team_id AND t.removed_at_ms IS NULL"
     " ORDER BY t.slug LIMIT ?"};
 DB_STATEMENT(count_statement) = {
-    "member.count",
-    "SELECT COUNT(*), CAST(COALESCE(SUM(role = 'owner'), 0) AS UNSIGNED)"
-    " FROM memberships WHERE team_id = ?"};
+    "member.count", "SELECT COUNT(*), CAST(COALESCE(SUM(role = 'owner'), 0) AS UNSIGNED)"
+                    " FROM memberships WHERE team_id = ?"};
 DB_STATEMENT(personal_statement) = {"member.personal",
                                     "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1"};
 DB_STATEMENT(forget_statement) = {
@@ -34,13 +33,11 @@ DB_STATEMENT(insert_statement) = {"member.insert",
                                   "INSERT INTO memberships (user_id, team_id, role, added_at_ms)"
                                   " SELECT id, ?, ?, ? FROM users WHERE name = ?"};
 DB_STATEMENT(update_statement) = {
-    "member.update",
-    "UPDATE memberships SET role = ?"
-    " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)"};
-DB_STATEMENT(delete_statement) = {
-    "member.delete",
-    "DELETE FROM memberships WHERE team_id = ?"
-    " AND user_id = (SELECT id FROM users WHERE name = ?)"};
+    "member.update", "UPDATE memberships SET role = ?"
+                     " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)"};
+DB_STATEMENT(delete_statement) = {"member.delete",
+                                  "DELETE FROM memberships WHERE team_id = ?"
+                                  " AND user_id = (SELECT id FROM users WHERE name = ?)"};
 
 DB_STATEMENT(user_statement) = {"member.user", "SELECT id FROM users WHERE name = ?"};
 

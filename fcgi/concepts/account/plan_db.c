@@ -18,11 +18,10 @@ DB_STATEMENT(list_statement) = {
 DB_STATEMENT(lock_statement) = {"plan.lock", "SELECT name FROM plans WHERE name = ? FOR UPDATE"};
 
 DB_STATEMENT(copy_statement) = {
-    "plan.copy",
-    "INSERT INTO plans (name, position" PLAN_COLUMNS(
-        COLUMN_NAME) ")"
-                     " SELECT ?, (SELECT MAX(position) + 1 FROM plans p)" PLAN_COLUMNS(
-                         COLUMN_NAME) " FROM plans WHERE name = ?"};
+    "plan.copy", "INSERT INTO plans (name, position" PLAN_COLUMNS(
+                     COLUMN_NAME) ")"
+                                  " SELECT ?, (SELECT MAX(position) + 1 FROM plans p)" PLAN_COLUMNS(
+                                      COLUMN_NAME) " FROM plans WHERE name = ?"};
 /* Removed teams do not keep a plan: they move to the first plan of the catalogue. */
 DB_STATEMENT(used_statement) = {
     "plan.used", "SELECT slug FROM teams WHERE plan = ? AND removed_at_ms IS NULL LIMIT 1"};
@@ -32,9 +31,9 @@ DB_STATEMENT(move_statement) = {
     " WHERE plan = ? AND removed_at_ms IS NOT NULL"};
 DB_STATEMENT(delete_statement) = {"plan.delete", "DELETE FROM plans WHERE name = ?"};
 
-#define UPDATE_STATEMENT(column, kind, least, most, check) \
-    DB_STATEMENT(set_##column##_statement) = {             \
-        "plan.set_" #column, "UPDATE plans SET " #column " = ? WHERE name = ?"};
+#define UPDATE_STATEMENT(column, kind, least, most, check)         \
+    DB_STATEMENT(set_##column##_statement) = {"plan.set_" #column, \
+                                              "UPDATE plans SET " #column " = ? WHERE name = ?"};
 PLAN_COLUMNS(UPDATE_STATEMENT)
 
 /* --- reading --- */

@@ -21,10 +21,9 @@ DB_STATEMENT(list_statement) = {
     " IF(k.user_id = ?, k.last_used_at_ms, s.last_used_at_ms)" REACHING
     " JOIN users u ON u.id = m.user_id WHERE m.team_id = ?" DOES_REACH IS_SEEN
     " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?) ORDER BY k.id DESC LIMIT ?"};
-DB_STATEMENT(lock_statement) = {"team_key.lock",
-                                "SELECT k.all_teams, k.user_id" REACHING
-                                " WHERE m.team_id = ? AND k.id = ?" DOES_REACH IS_SEEN
-                                " FOR UPDATE"};
+DB_STATEMENT(lock_statement) = {
+    "team_key.lock", "SELECT k.all_teams, k.user_id" REACHING
+                     " WHERE m.team_id = ? AND k.id = ?" DOES_REACH IS_SEEN " FOR UPDATE"};
 DB_STATEMENT(exclude_statement) = {
     "team_key.exclude",
     "INSERT INTO api_key_teams (api_key_id, team_id)"

@@ -6,12 +6,11 @@
 /* Only the last interval of a sandbox can be open. The statements read no other, because a sandbox
  * that is often paused has very many. If the clock was set back, end an interval at its start. */
 DB_STATEMENT(close_statement) = {
-    "usage.close",
-    "UPDATE usage_intervals u JOIN (SELECT MAX(m.incarnation) AS incarnation"
-    "   FROM usage_intervals m WHERE m.sandbox_id = ?) l"
-    "   ON u.sandbox_id = ? AND u.incarnation = l.incarnation"
-    " SET u.ended_at_ms = GREATEST(?, u.started_at_ms)"
-    " WHERE u.ended_at_ms IS NULL AND u.kind <> ?"};
+    "usage.close", "UPDATE usage_intervals u JOIN (SELECT MAX(m.incarnation) AS incarnation"
+                   "   FROM usage_intervals m WHERE m.sandbox_id = ?) l"
+                   "   ON u.sandbox_id = ? AND u.incarnation = l.incarnation"
+                   " SET u.ended_at_ms = GREATEST(?, u.started_at_ms)"
+                   " WHERE u.ended_at_ms IS NULL AND u.kind <> ?"};
 /* Begin where the last interval ends, even if the clock was set back. */
 DB_STATEMENT(open_statement) = {
     "usage.open",

@@ -8,9 +8,8 @@ DB_STATEMENT(begin_kept_statement) = {
     "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
     " size_mb, started_at_ms) VALUES (?, 0, ?, ?, 0, 0, ?, ?, ?)"};
 DB_STATEMENT(end_kept_statement) = {
-    "usage.end_kept",
-    "UPDATE usage_intervals SET ended_at_ms = GREATEST(?, started_at_ms)"
-    " WHERE sandbox_id = ? AND incarnation = 0 AND ended_at_ms IS NULL"};
+    "usage.end_kept", "UPDATE usage_intervals SET ended_at_ms = GREATEST(?, started_at_ms)"
+                      " WHERE sandbox_id = ? AND incarnation = 0 AND ended_at_ms IS NULL"};
 DB_STATEMENT(read_kept_statement) = {
     "usage.read_kept",
     "SELECT COUNT(DISTINCT sandbox_id), CAST(COALESCE(SUM(span_ms), 0) AS UNSIGNED),"

@@ -35,14 +35,13 @@ DB_STATEMENT(sources_statement) = {
 #define DAY_START "GREATEST(u.start_ms, d.day_ms)"
 #define DAY_END   "LEAST(u.end_ms, d.day_ms + 86400000)"
 DB_STATEMENT(days_statement) = {
-    "usage.days",
-    "WITH RECURSIVE d AS (SELECT CAST(? AS SIGNED) AS day_ms UNION ALL"
-    "   SELECT day_ms + 86400000 FROM d WHERE day_ms + 86400000 < ?)"
-    " SELECT d.day_ms, ''," SUMS(
-        "(" DAY_END " - " DAY_START
-        ")") " FROM " INTERVALS
-             " JOIN d ON d.day_ms < u.end_ms AND d.day_ms + 86400000 > u.start_ms"
-             " GROUP BY d.day_ms ORDER BY d.day_ms LIMIT ?"};
+    "usage.days", "WITH RECURSIVE d AS (SELECT CAST(? AS SIGNED) AS day_ms UNION ALL"
+                  "   SELECT day_ms + 86400000 FROM d WHERE day_ms + 86400000 < ?)"
+                  " SELECT d.day_ms, ''," SUMS(
+                      "(" DAY_END " - " DAY_START
+                      ")") " FROM " INTERVALS
+                           " JOIN d ON d.day_ms < u.end_ms AND d.day_ms + 86400000 > u.start_ms"
+                           " GROUP BY d.day_ms ORDER BY d.day_ms LIMIT ?"};
 
 DB_STATEMENT(runs_statement) = {"usage.runs",
                                 "SELECT u.start_ms, u.end_ms FROM " INTERVALS

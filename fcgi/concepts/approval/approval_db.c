@@ -19,8 +19,8 @@
 DB_STATEMENT(list_statement) = {"approval.list",
                                 SELECT_APPROVAL " WHERE sandbox_id = ?" IS_SHOWN
                                                 " ORDER BY asked_at_ms DESC, id LIMIT 32"};
-DB_STATEMENT(lock_statement) = {
-    "approval.lock", SELECT_APPROVAL " WHERE sandbox_id = ? AND id = ?" IS_SHOWN " FOR UPDATE"};
+DB_STATEMENT(lock_statement) = {"approval.lock", SELECT_APPROVAL
+                                " WHERE sandbox_id = ? AND id = ?" IS_SHOWN " FOR UPDATE"};
 DB_STATEMENT(granted_statement) = {
     "approval.granted", "SELECT id, target FROM approvals WHERE sandbox_id = ? AND until_ms > ?"};
 DB_STATEMENT(sandbox_statement) = {
@@ -51,11 +51,10 @@ DB_STATEMENT(forget_statement) = {"approval.forget", FORGET "id = ?"};
 DB_STATEMENT(forget_all_statement) = {"approval.forget_all", FORGET "sandbox_id = ?"};
 /* Teams take turns: a team may have many answers that end at once. */
 DB_STATEMENT(ended_statement) = {
-    "approval.ended",
-    "SELECT d.sandbox_id FROM (SELECT sandbox_id, MIN(until_ms) AS at_ms,"
-    "   ROW_NUMBER() OVER (PARTITION BY team_id ORDER BY MIN(until_ms)) AS place"
-    "   FROM approvals WHERE until_ms <= ? GROUP BY team_id, sandbox_id) d"
-    " ORDER BY d.place, d.at_ms LIMIT 100"};
+    "approval.ended", "SELECT d.sandbox_id FROM (SELECT sandbox_id, MIN(until_ms) AS at_ms,"
+                      "   ROW_NUMBER() OVER (PARTITION BY team_id ORDER BY MIN(until_ms)) AS place"
+                      "   FROM approvals WHERE until_ms <= ? GROUP BY team_id, sandbox_id) d"
+                      " ORDER BY d.place, d.at_ms LIMIT 100"};
 DB_STATEMENT(end_statement) = {"approval.end",
                                "DELETE FROM approvals WHERE sandbox_id = ? AND until_ms <= ?"};
 /* A paused sandbox gets its policy when it is resumed. */

@@ -72,9 +72,8 @@ DB_STATEMENT(again_statement) = {
 DB_STATEMENT(forget_statement) = {"archive.forget",
                                   "DELETE FROM archives WHERE id = ? AND state = 'removing'"};
 DB_STATEMENT(failing_statement) = {
-    "archive.failing",
-    "SELECT COUNT(*) FROM archives WHERE state IN ('storing', 'removing')"
-    " AND failure LIKE '" ARCHIVE_AT "%'"};
+    "archive.failing", "SELECT COUNT(*) FROM archives WHERE state IN ('storing', 'removing')"
+                       " AND failure LIKE '" ARCHIVE_AT "%'"};
 DB_STATEMENT(knows_statement) = {"archive.knows", "SELECT 1 FROM archives WHERE object_key = ?"};
 DB_STATEMENT(list_statement) = {"archive.list",
                                 COLUMNS " WHERE state = 'whole' AND id > ? ORDER BY id LIMIT ?"};
@@ -94,9 +93,8 @@ DB_STATEMENT(behind_statement) = {
     "   WHERE c.state = 'ready' AND c.archived <> 2 AND c.created_at_ms <= ?"
     "   AND COALESCE(a.state, '') <> 'whole') l"};
 DB_STATEMENT(failure_statement) = {
-    "archive.failure",
-    "SELECT failure FROM archives WHERE state <> 'whole' AND failure <> ''"
-    " ORDER BY lease_until_ms DESC LIMIT 1"};
+    "archive.failure", "SELECT failure FROM archives WHERE state <> 'whole' AND failure <> ''"
+                       " ORDER BY lease_until_ms DESC LIMIT 1"};
 
 DB_STATEMENTS(work) = {&archive_storing.line,  &archive_storing.due,   &archive_storing.take,
                        &archive_storing.renew, &archive_removing.line, &archive_removing.due,

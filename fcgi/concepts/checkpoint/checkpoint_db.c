@@ -40,12 +40,10 @@ DB_STATEMENT(list_of_sandbox_statement) = {
     "checkpoint.list_of_sandbox",
     SELECT_CHECKPOINT " WHERE c.sandbox_id = ? AND c.state = 'ready' AND c.team_id = ?"
                       " AND c.id < ?" NEWEST_FIRST};
-DB_STATEMENT(find_statement) = {"checkpoint.find",
-                                SELECT_CHECKPOINT
+DB_STATEMENT(find_statement) = {"checkpoint.find", SELECT_CHECKPOINT
                                 " WHERE c.team_id = ? AND c.name = ? AND (? = 0 OR c.version = ?)"
                                 " AND c.state = 'ready' ORDER BY c.version DESC LIMIT 1"};
-DB_STATEMENT(list_tags_statement) = {"checkpoint.list_tags",
-                                     SELECT_CHECKPOINT
+DB_STATEMENT(list_tags_statement) = {"checkpoint.list_tags", SELECT_CHECKPOINT
                                      " WHERE c.team_id = ? AND c.state = 'ready'"
                                      " AND SUBSTRING_INDEX(c.name, ':', 1) = ?"
                                      " ORDER BY c.name, c.version DESC LIMIT 100000"};
@@ -76,9 +74,8 @@ DB_STATEMENT(made_in_statement) = {
     "checkpoint.made_in",
     "SELECT id FROM checkpoints WHERE sandbox_id = ? AND incarnation = ? AND state = 'creating'"};
 DB_STATEMENT(deleting_statement) = {
-    "checkpoint.deleting",
-    "UPDATE checkpoints SET state = 'deleting', lease_until_ms = ?"
-    " WHERE id = ? AND state IN ('creating', 'ready', 'forking', 'kept')"};
+    "checkpoint.deleting", "UPDATE checkpoints SET state = 'deleting', lease_until_ms = ?"
+                           " WHERE id = ? AND state IN ('creating', 'ready', 'forking', 'kept')"};
 /* The row and its sandbox change in one transaction. So no other transaction sees an unfinished
  * checkpoint with another state of its sandbox. */
 DB_STATEMENT(abandoned_statement) = {
@@ -98,10 +95,9 @@ DB_STATEMENT(in_use_statement) = {
     " UNION ALL SELECT 1 FROM template_versions v"
     " WHERE v.checkpoint_id = ? AND v.state = 'building' LIMIT 1"};
 DB_STATEMENT(forking_statement) = {
-    "checkpoint.forking",
-    "SELECT 1 FROM checkpoints c JOIN sandboxes s ON s.snapshot_id = c.id"
-    " JOIN operations o ON o.id = s.operation_id"
-    " WHERE c.sandbox_id = ? AND c.for_fork AND o.kind = 'fork' LIMIT 1"};
+    "checkpoint.forking", "SELECT 1 FROM checkpoints c JOIN sandboxes s ON s.snapshot_id = c.id"
+                          " JOIN operations o ON o.id = s.operation_id"
+                          " WHERE c.sandbox_id = ? AND c.for_fork AND o.kind = 'fork' LIMIT 1"};
 DB_STATEMENT(made_from_statement) = {
     "checkpoint.made_from",
     "SELECT instance_name FROM sandboxes WHERE snapshot_id = ? AND state <> 'destroyed'"

@@ -46,23 +46,21 @@ DB_STATEMENT(advance_statement) = {
 
 DB_STATEMENT(head_statement) = {"event.head", "SELECT last_id FROM event_sequencer WHERE one = 1"};
 DB_STATEMENT(backlog_statement) = {
-    "event.backlog",
-    "SELECT COUNT(*), CAST(COALESCE(GREATEST(? - MIN(at_ms), 0), 0) AS UNSIGNED)"
-    " FROM event_outbox"};
+    "event.backlog", "SELECT COUNT(*), CAST(COALESCE(GREATEST(? - MIN(at_ms), 0), 0) AS UNSIGNED)"
+                     " FROM event_outbox"};
 
 #define SELECT_EVENT                                                               \
     "SELECT e.id, e.team_id, t.slug, e.kind, COALESCE(e.sandbox_id, ''), e.data, " \
     "e.at_ms, " NAME_OF_SANDBOX("e.sandbox_id") " FROM events e"
 #define OF_FILTER \
     " AND e.id > ? AND e.id <= ? AND e.at_ms >= ? AND (? = '' OR FIND_IN_SET(e.kind, ?))"
-DB_STATEMENT(list_statement) = {"event.list",
-                                SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
-                                             " WHERE e.team_id = ?" OF_FILTER
-                                             " ORDER BY e.id LIMIT ?"};
-DB_STATEMENT(list_of_sandbox_statement) = {
-    "event.list_of_sandbox",
-    SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
-                 " WHERE e.team_id = ?" OF_FILTER " AND e.sandbox_id = ? ORDER BY e.id LIMIT ?"};
+DB_STATEMENT(list_statement) = {"event.list", SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
+                                                           " WHERE e.team_id = ?" OF_FILTER
+                                                           " ORDER BY e.id LIMIT ?"};
+DB_STATEMENT(list_of_sandbox_statement) = {"event.list_of_sandbox", SELECT_EVENT
+                                           " JOIN teams t ON t.id = e.team_id"
+                                           " WHERE e.team_id = ?" OF_FILTER
+                                           " AND e.sandbox_id = ? ORDER BY e.id LIMIT ?"};
 DB_STATEMENT(scan_end_statement) = {
     "event.scan_end",
     "SELECT id FROM events FORCE INDEX (events_of_team) WHERE team_id = ? AND id > ? AND id <= ?"
@@ -70,15 +68,12 @@ DB_STATEMENT(scan_end_statement) = {
 /* These pages skip rows by an offset, so the offset is bounded. */
 #define PAGE_OF " AND FIND_IN_SET(e.kind, ?) AND (? = '' OR e.sandbox_id = ?) ORDER BY e.id"
 DB_STATEMENT(page_newest_statement) = {
-    "event.page_newest",
-    SELECT_EVENT " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF
-                 " DESC LIMIT ? OFFSET ?"};
+    "event.page_newest", SELECT_EVENT
+    " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF " DESC LIMIT ? OFFSET ?"};
 DB_STATEMENT(page_oldest_statement) = {
-    "event.page_oldest",
-    SELECT_EVENT " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF
-                 " LIMIT ? OFFSET ?"};
-DB_STATEMENT(list_all_statement) = {"event.list_all",
-                                    SELECT_EVENT
+    "event.page_oldest", SELECT_EVENT
+    " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF " LIMIT ? OFFSET ?"};
+DB_STATEMENT(list_all_statement) = {"event.list_all", SELECT_EVENT
                                     " STRAIGHT_JOIN teams t ON t.id = e.team_id"
                                     " WHERE e.id > ? AND e.id <= ? ORDER BY e.id LIMIT ?"};
 

@@ -5,14 +5,13 @@
 /* Bytes 2 and 3 of a sealed value are its key (crypto/aead.h). Some rows have an empty value. */
 #define KEY_OF(column) "LENGTH(" column ") > 3 AND SUBSTRING(" column ", 2, 2)"
 
-#define SEALED(name, table, id, column)                                                         \
-    DB_STATEMENT(name##_list) = {"ring." #name "_list",                                         \
-                                 "SELECT " id ", " column " FROM " table " WHERE " id           \
-                                 " > ? AND " KEY_OF(column) " <> ? ORDER BY " id " LIMIT 100"}; \
-    DB_STATEMENT(name##_put) = {                                                                \
-        "ring." #name "_put",                                                                   \
-        "UPDATE " table " SET " column " = ? WHERE " id " = ? AND " column " = ?"};             \
-    DB_STATEMENT(name##_count) = {"ring." #name "_count",                                       \
+#define SEALED(name, table, id, column)                                                            \
+    DB_STATEMENT(name##_list) = {"ring." #name "_list",                                            \
+                                 "SELECT " id ", " column " FROM " table " WHERE " id              \
+                                 " > ? AND " KEY_OF(column) " <> ? ORDER BY " id " LIMIT 100"};    \
+    DB_STATEMENT(name##_put) = {"ring." #name "_put", "UPDATE " table " SET " column               \
+                                                      " = ? WHERE " id " = ? AND " column " = ?"}; \
+    DB_STATEMENT(name##_count) = {"ring." #name "_count",                                          \
                                   "SELECT COUNT(*) FROM " table " WHERE " KEY_OF(column) " = ?"}
 SEALED(factor, "users", "id", "totp_sealed");
 SEALED(join, "host_joins", "id", "sealed");

@@ -37,9 +37,8 @@ DB_STATEMENT(list_statement) = {"host.list",
                                 " FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id"
                                 " ORDER BY h.name LIMIT 10000"};
 DB_STATEMENT(set_state_statement) = {
-    "host.set_state",
-    "UPDATE hosts SET state = ?, leaving = 0"
-    " WHERE name = ? AND lost_at_ms IS NULL AND state <> 'joining'"};
+    "host.set_state", "UPDATE hosts SET state = ?, leaving = 0"
+                      " WHERE name = ? AND lost_at_ms IS NULL AND state <> 'joining'"};
 DB_STATEMENT(joined_statement) = {
     "host.joined", "UPDATE hosts SET state = 'active' WHERE id = ? AND state = 'joining'"};
 DB_STATEMENT(set_memory_low_statement) = {
@@ -94,16 +93,14 @@ DB_STATEMENT(insert_addresses_statement) = {
 
 /* The hosts from which a create draws: those that can start the version. */
 DB_STATEMENT(sources_statement) = {
-    "host.sources",
-    "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
-    " WHERE t.template_version_id = ? AND h.state = 'active' AND " HOST_ANSWERS(
-        "h.") " LIMIT 10000"};
+    "host.sources", "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
+                    " WHERE t.template_version_id = ? AND h.state = 'active' AND " HOST_ANSWERS(
+                        "h.") " LIMIT 10000"};
 /* Find hosts that probably have room, among a few and among all, without locks. The statement that
  * locks the row decides. */
 DB_STATEMENT(drawn_statement) = {
-    "host.drawn",
-    "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HOST_HAS_ROOM
-    " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 3"};
+    "host.drawn", "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HOST_HAS_ROOM
+                  " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 3"};
 DB_STATEMENT(candidates_statement) = {
     "host.candidates",
     "SELECT h.id FROM hosts h JOIN template_sources t ON t.host_id = h.id"
@@ -126,10 +123,9 @@ DB_STATEMENT(give_room_statement) = {
     " used_memory_mb = used_memory_mb - CAST(? AS SIGNED), sandboxes = sandboxes - 1 WHERE id = ?"};
 
 DB_STATEMENT(free_address_statement) = {
-    "host.free_address",
-    "SELECT address FROM host_addresses"
-    " WHERE host_id = ? AND holder IS NULL AND policy_of IS NULL"
-    " ORDER BY released_at_ms, address LIMIT 1 FOR UPDATE SKIP LOCKED"};
+    "host.free_address", "SELECT address FROM host_addresses"
+                         " WHERE host_id = ? AND holder IS NULL AND policy_of IS NULL"
+                         " ORDER BY released_at_ms, address LIMIT 1 FOR UPDATE SKIP LOCKED"};
 DB_STATEMENT(claim_address_statement) = {
     "host.claim_address",
     "UPDATE host_addresses SET holder = ? WHERE host_id = ? AND address = ? AND holder IS NULL"};

@@ -6,10 +6,9 @@
 #define STORAGE_RETRY_S 60
 
 DB_STATEMENT(lock_pool_statement) = {
-    "host.lock_pool",
-    "SELECT p.total_mb, p.used_mb, p.promised_gb,"
-    " (SELECT h.disk_overcommit FROM hosts h WHERE h.id = p.host_id)"
-    " FROM host_pools p WHERE p.host_id = ? FOR UPDATE"};
+    "host.lock_pool", "SELECT p.total_mb, p.used_mb, p.promised_gb,"
+                      " (SELECT h.disk_overcommit FROM hosts h WHERE h.id = p.host_id)"
+                      " FROM host_pools p WHERE p.host_id = ? FOR UPDATE"};
 DB_STATEMENT(promise_statement) = {
     "host.promise_disk", "UPDATE host_pools SET promised_gb = promised_gb + ? WHERE host_id = ?"};
 DB_STATEMENT(promised_statement) = {

@@ -41,10 +41,9 @@ DB_STATEMENT(abandon_statement) = {
     "idempotency.abandon",
     "UPDATE idempotency_keys SET lease_until_ms = 0 WHERE id = ? AND attempt = ? AND"
     " state = 'running'"};
-DB_STATEMENT(detach_statement) = {
-    "idempotency.detach",
-    "UPDATE idempotency_keys SET made_id = NULL"
-    " WHERE id = ? AND attempt = ? AND state = 'running'"};
+DB_STATEMENT(detach_statement) = {"idempotency.detach",
+                                  "UPDATE idempotency_keys SET made_id = NULL"
+                                  " WHERE id = ? AND attempt = ? AND state = 'running'"};
 DB_STATEMENT(release_statement) = {
     "idempotency.release",
     "DELETE FROM idempotency_keys WHERE id = ? AND attempt = ? AND state = 'running'"

@@ -12,9 +12,8 @@
 #define KEPT_MS (24 * 60 * 60 * (int64_t)1000)
 
 DB_STATEMENT(lock_statement) = {
-    "join.lock",
-    "SELECT " COLUMNS
-    ", hash_key_id, hash, machine, sealed FROM host_joins WHERE id = ? FOR UPDATE"};
+    "join.lock", "SELECT " COLUMNS
+                 ", hash_key_id, hash, machine, sealed FROM host_joins WHERE id = ? FOR UPDATE"};
 DB_STATEMENT(get_statement) = {"join.get", "SELECT " COLUMNS " FROM host_joins WHERE id = ?"};
 DB_STATEMENT(list_statement) = {
     "join.list",
@@ -28,15 +27,13 @@ DB_STATEMENT(take_statement) = {
     "UPDATE host_joins SET state = 'taken', since_ms = ?, expires_at_ms = ?, address = ?,"
     " machine = ? WHERE id = ? AND state = 'waiting'"};
 DB_STATEMENT(offer_statement) = {
-    "join.offer",
-    "UPDATE host_joins SET state = 'trial', since_ms = ?, lease_until_ms = 0"
-    " WHERE id = ? AND state = 'taken'"};
+    "join.offer", "UPDATE host_joins SET state = 'trial', since_ms = ?, lease_until_ms = 0"
+                  " WHERE id = ? AND state = 'taken'"};
 DB_STATEMENT(fail_statement) = {
     "join.fail", "UPDATE host_joins SET failure = ? WHERE id = ? AND state = 'trial'"};
 DB_STATEMENT(done_statement) = {
-    "join.done",
-    "UPDATE host_joins SET state = 'active', since_ms = ?, failure = '', sealed = NULL"
-    " WHERE id = ? AND state = 'trial'"};
+    "join.done", "UPDATE host_joins SET state = 'active', since_ms = ?, failure = '', sealed = NULL"
+                 " WHERE id = ? AND state = 'trial'"};
 DB_STATEMENT(is_tried_statement) = {"join.is_tried",
                                     "SELECT 1 FROM host_joins WHERE id = ? AND state = 'trial'"};
 DB_STATEMENT(forget_statement) = {"join.forget", "DELETE FROM host_joins WHERE name = ?"};
@@ -44,10 +41,9 @@ DB_STATEMENT(purge_statement) = {
     "join.purge",
     "DELETE FROM host_joins WHERE state = 'waiting' AND expires_at_ms < ? LIMIT 1000"};
 DB_STATEMENT(origins_statement) = {
-    "join.origins",
-    "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
-    " WHERE t.template_version_id = ? AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
-        "h.") " ORDER BY h.id LIMIT 4"};
+    "join.origins", "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
+                    " WHERE t.template_version_id = ? AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
+                        "h.") " ORDER BY h.id LIMIT 4"};
 static const struct lease_table trials =
     LEASE_TABLE_OWNED("host_joins", "id", "lease_until_ms", "state = 'trial'");
 

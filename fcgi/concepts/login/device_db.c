@@ -18,10 +18,9 @@ DB_STATEMENT(find_code_statement) = {
     "SELECT id, client, address, created_at_ms, expires_at_ms FROM device_logins"
     " WHERE user_code = ? AND state = 'waiting' AND expires_at_ms > ?"};
 DB_STATEMENT(decide_statement) = {
-    "device.decide",
-    "UPDATE device_logins SET state = ?, user_id = ?, login_id = ?,"
-    " epoch = (SELECT credentials_epoch FROM users WHERE id = ?)"
-    " WHERE user_code = ? AND state = 'waiting' AND expires_at_ms > ?"};
+    "device.decide", "UPDATE device_logins SET state = ?, user_id = ?, login_id = ?,"
+                     " epoch = (SELECT credentials_epoch FROM users WHERE id = ?)"
+                     " WHERE user_code = ? AND state = 'waiting' AND expires_at_ms > ?"};
 DB_STATEMENT(find_statement) = {
     "device.find",
     "SELECT d.hash_key_id, d.hash, d.state, d.user_id, d.client, d.expires_at_ms, d.poll_at_ms,"

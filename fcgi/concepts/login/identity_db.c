@@ -23,9 +23,8 @@ DB_STATEMENT(membership_statement) = {
     "   WHERE o.team_id = m.team_id AND o.role = 'owner' AND o.user_id <> m.user_id)"
     " FROM memberships m WHERE m.team_id = ? AND m.user_id = ?"};
 DB_STATEMENT(join_statement) = {
-    "identity.join",
-    "INSERT INTO memberships (user_id, team_id, role, added_at_ms, from_groups)"
-    " VALUES (?, ?, ?, ?, 1)"};
+    "identity.join", "INSERT INTO memberships (user_id, team_id, role, added_at_ms, from_groups)"
+                     " VALUES (?, ?, ?, ?, 1)"};
 DB_STATEMENT(change_statement) = {
     "identity.change",
     "UPDATE memberships SET role = ? WHERE user_id = ? AND team_id = ? AND from_groups = 1"

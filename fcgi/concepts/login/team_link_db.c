@@ -12,8 +12,8 @@
     "SELECT team_links.id, t.id, t.slug, u.name, role, uses_left,"                \
     " team_links.created_at_ms, expires_at_ms, hash_key_id, hash FROM team_links" \
     " JOIN teams t ON t.id = team_links.team_id JOIN users u ON u.id = team_links.made_by WHERE"
-DB_STATEMENT(list_statement) = {
-    "team_link.list", COLUMNS OPEN " AND team_links.team_id = ? ORDER BY team_links.id LIMIT ?"};
+DB_STATEMENT(list_statement) = {"team_link.list", COLUMNS OPEN
+                                " AND team_links.team_id = ? ORDER BY team_links.id LIMIT ?"};
 DB_STATEMENT(find_statement) = {"team_link.find", COLUMNS OPEN " AND team_links.id = ?"};
 /* The next link of the team deletes the ended ones, so a team never has many. */
 DB_STATEMENT(purge_statement) = {"team_link.purge",

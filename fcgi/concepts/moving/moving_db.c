@@ -9,8 +9,8 @@
 
 DB_STATEMENT(get_statement) = {"moving.get", SELECT_MOVE "WHERE id = ?"};
 DB_STATEMENT(find_statement) = {"moving.find", SELECT_MOVE "WHERE id = ? AND state <> 'failed'"};
-DB_STATEMENT(group_statement) = {
-    "moving.group", SELECT_MOVE "WHERE group_id = ? AND state <> 'failed' ORDER BY id FOR UPDATE"};
+DB_STATEMENT(group_statement) = {"moving.group", SELECT_MOVE
+                                 "WHERE group_id = ? AND state <> 'failed' ORDER BY id FOR UPDATE"};
 DB_STATEMENT(forget_failed_statement) = {"moving.forget_failed",
                                          "DELETE FROM moves WHERE id = ? AND state = 'failed'"};
 DB_STATEMENT(insert_statement) = {
@@ -41,14 +41,12 @@ DB_STATEMENT(delete_statement) = {"moving.delete", "DELETE FROM moves WHERE id =
 DB_STATEMENT(note_statement) = {
     "moving.note",
     "UPDATE moves SET generation = ?, deadline_at_ms = ? WHERE id = ? AND state = 'copying'"};
-DB_STATEMENT(extend_statement) = {
-    "moving.extend",
-    "UPDATE moves SET deadline_at_ms = ?"
-    " WHERE id = ? AND state <> 'failed' AND deadline_at_ms > 0"};
+DB_STATEMENT(extend_statement) = {"moving.extend",
+                                  "UPDATE moves SET deadline_at_ms = ?"
+                                  " WHERE id = ? AND state <> 'failed' AND deadline_at_ms > 0"};
 DB_STATEMENT(counts_statement) = {
-    "moving.counts",
-    "SELECT kind, state, COUNT(*), COALESCE(MAX(last_error), '') FROM moves"
-    " GROUP BY kind, state ORDER BY kind, state LIMIT 24"};
+    "moving.counts", "SELECT kind, state, COUNT(*), COALESCE(MAX(last_error), '') FROM moves"
+                     " GROUP BY kind, state ORDER BY kind, state LIMIT 24"};
 /* A failed move stays until the object moves again; delete those of objects that were deleted
  * meanwhile. */
 DB_STATEMENT(purge_statement) = {

@@ -47,8 +47,8 @@ DB_STATEMENT(teams_statement) = {
     " JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1 AND s.id < ?"
 DB_STATEMENT(sandboxes_statement) = {"overview.sandboxes",
                                      SANDBOX_COLUMNS " ORDER BY s.id DESC LIMIT ?"};
-DB_STATEMENT(team_sandboxes_statement) = {
-    "overview.team_sandboxes", SANDBOX_COLUMNS " AND t.slug = ? ORDER BY s.id DESC LIMIT ?"};
+DB_STATEMENT(team_sandboxes_statement) = {"overview.team_sandboxes", SANDBOX_COLUMNS
+                                          " AND t.slug = ? ORDER BY s.id DESC LIMIT ?"};
 DB_STATEMENT(host_sandboxes_statement) = {
     "overview.host_sandboxes",
     SANDBOX_COLUMNS " AND h.name = ? AND (? = '' OR t.slug = ?) ORDER BY s.id DESC LIMIT ?"};

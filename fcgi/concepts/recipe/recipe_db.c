@@ -18,14 +18,12 @@ static const char *const code_names[] = {"", "no_user"};
 DB_STATEMENT(count_statement) = {
     "recipe.count", "SELECT COUNT(*) FROM template_recipes WHERE team_id = ? AND state <> 'done'"};
 DB_STATEMENT(insert_statement) = {
-    "recipe.insert",
-    "INSERT INTO template_recipes (template_version_id, team_id, user_id, state,"
-    " lease_until_ms, created_at_ms) VALUES (?, ?, ?, 'waiting', ?, ?)"};
+    "recipe.insert", "INSERT INTO template_recipes (template_version_id, team_id, user_id, state,"
+                     " lease_until_ms, created_at_ms) VALUES (?, ?, ?, 'waiting', ?, ?)"};
 DB_STATEMENT(begin_statement) = {
-    "recipe.begin",
-    "UPDATE template_recipes SET state = 'running', sealed = ?, step_titles = ?,"
-    " lease_until_ms = ?, attempts = 0"
-    " WHERE template_version_id = ? AND state = 'waiting'"};
+    "recipe.begin", "UPDATE template_recipes SET state = 'running', sealed = ?, step_titles = ?,"
+                    " lease_until_ms = ?, attempts = 0"
+                    " WHERE template_version_id = ? AND state = 'waiting'"};
 DB_STATEMENT(give_up_statement) = {"recipe.give_up",
                                    "UPDATE template_recipes SET failure = ?, lease_until_ms = ?"
                                    " WHERE template_version_id = ? AND state = 'waiting'"};

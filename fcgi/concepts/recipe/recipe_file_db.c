@@ -26,9 +26,8 @@ DB_STATEMENT(expected_statement) = {
 DB_STATEMENT(used_statement) = {"recipe_file.used",
                                 "UPDATE recipe_files SET used_at_ms = ? WHERE id = ?"};
 DB_STATEMENT(sum_statement) = {
-    "recipe_file.sum",
-    "SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS UNSIGNED) FROM recipe_files"
-    " WHERE team_id = ?"};
+    "recipe_file.sum", "SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS UNSIGNED) FROM recipe_files"
+                       " WHERE team_id = ?"};
 DB_STATEMENT(insert_statement) = {
     "recipe_file.insert",
     "INSERT INTO recipe_files (id, team_id, hash, used_at_ms) VALUES (?, ?, ?, ?)"};

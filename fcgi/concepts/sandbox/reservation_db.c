@@ -50,10 +50,9 @@ DB_STATEMENT(hosts_statement) = {
     " OR h.used_vcpus <>" HOST_SUM("cpu") " OR h.used_memory_mb <>" HOST_SUM(
         "memory_mb") " LIMIT 1000"};
 DB_STATEMENT(teams_statement) = {
-    "reservation.teams",
-    "SELECT t.slug, t.id FROM teams t WHERE t.used_sandboxes <>" OF_TEAM
-    " OR t.used_vcpus <>" TEAM_SUM("cpu") " OR t.used_memory_mb <>" TEAM_SUM(
-        "memory_mb") " OR t.stopped_sandboxes <>" STOPPED " LIMIT 1000"};
+    "reservation.teams", "SELECT t.slug, t.id FROM teams t WHERE t.used_sandboxes <>" OF_TEAM
+                         " OR t.used_vcpus <>" TEAM_SUM("cpu") " OR t.used_memory_mb <>" TEAM_SUM(
+                             "memory_mb") " OR t.stopped_sandboxes <>" STOPPED " LIMIT 1000"};
 DB_STATEMENT(lock_host_statement) = {"reservation.lock_host",
                                      "SELECT 1 FROM hosts WHERE id = ? FOR UPDATE"};
 DB_STATEMENT(lock_team_statement) = {"reservation.lock_team",

@@ -18,15 +18,14 @@ DB_STATEMENT(get_statement) = {"sandbox.get", SELECT_SANDBOX " WHERE s.id = ? AN
 DB_STATEMENT(get_any_statement) = {"sandbox.get_any", SELECT_SANDBOX " WHERE s.id = ?"};
 /* Two rows by their keys; the first one always exists. */
 DB_STATEMENT(look_statement) = {
-    "sandbox.look",
-    "SELECT a.revision, " SANDBOX_OWN_COLUMNS
-    " FROM access_revision a LEFT JOIN sandboxes s ON s.id = ? WHERE a.id = 1"};
+    "sandbox.look", "SELECT a.revision, " SANDBOX_OWN_COLUMNS
+                    " FROM access_revision a LEFT JOIN sandboxes s ON s.id = ? WHERE a.id = 1"};
 DB_STATEMENT(look_version_statement) = {
     "sandbox.look_version",
     "SELECT a.revision, s.version FROM access_revision a LEFT JOIN sandboxes s ON s.id = ?"
     " WHERE a.id = 1"};
-DB_STATEMENT(lock_statement) = {
-    "sandbox.lock", "SELECT " SANDBOX_LOCKED_COLUMNS " FROM sandboxes s WHERE s.id = ? FOR UPDATE"};
+DB_STATEMENT(lock_statement) = {"sandbox.lock", "SELECT " SANDBOX_LOCKED_COLUMNS
+                                                " FROM sandboxes s WHERE s.id = ? FOR UPDATE"};
 static const struct lease_table deadlines = LEASE_TEAMS(
     "sandbox.deadline", "sandboxes", "id", "deadline_at_ms", "state = 'ready'", "team_id");
 

@@ -21,9 +21,8 @@ DB_STATEMENT(failed_statement) = {"network.failed",
                                   "UPDATE sandboxes SET version = UUID_SHORT(), network_failure = ?"
                                   " WHERE id = ? AND network_revision = ?"};
 DB_STATEMENT(any_due_statement) = {
-    "network.any_due",
-    "SELECT EXISTS(SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
-    " OR EXISTS(SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?)"};
+    "network.any_due", "SELECT EXISTS(SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
+                       " OR EXISTS(SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?)"};
 static const struct lease_table policies = LEASE_TEAMS(
     "policies", "sandboxes", "id", "network_due_at_ms", "network_due_at_ms IS NOT NULL", "team_id");
 DB_STATEMENT(forget_statement) = {
@@ -33,9 +32,8 @@ DB_STATEMENT(defer_host_statement) = {
     "UPDATE sandboxes SET network_due_at_ms = ? WHERE host_id = ? AND network_due_at_ms < ?"};
 
 DB_STATEMENT(quarantine_statement) = {
-    "network.quarantine",
-    "UPDATE host_addresses SET policy_of = ?, policy_due_at_ms = ?"
-    " WHERE host_id = ? AND address = ?"};
+    "network.quarantine", "UPDATE host_addresses SET policy_of = ?, policy_due_at_ms = ?"
+                          " WHERE host_id = ? AND address = ?"};
 DB_STATEMENT(orphan_statement) = {
     "network.orphan",
     "SELECT host_id, address, policy_of FROM host_addresses WHERE address = ? AND policy_of IS NOT"
@@ -48,9 +46,8 @@ DB_STATEMENT(orphan_again_statement) = {
     "network.orphan_again",
     "UPDATE host_addresses SET policy_due_at_ms = ? WHERE host_id = ? AND address = ?"};
 DB_STATEMENT(orphan_gone_statement) = {
-    "network.orphan_gone",
-    "UPDATE host_addresses SET policy_of = NULL, policy_due_at_ms = NULL"
-    " WHERE host_id = ? AND address = ? AND policy_of = ?"};
+    "network.orphan_gone", "UPDATE host_addresses SET policy_of = NULL, policy_due_at_ms = NULL"
+                           " WHERE host_id = ? AND address = ? AND policy_of = ?"};
 
 DB_STATEMENT(desired_statement) = {
     "network.desired",
@@ -63,9 +60,8 @@ DB_STATEMENT(lost_statement) = {
     " network_revision = GREATEST(network_revision, ?)"
     " WHERE id = ? AND reserved = 1 AND network_revision = ? AND network_applied = ?"};
 DB_STATEMENT(holds_statement) = {
-    "network.holds",
-    "SELECT 1 FROM sandboxes"
-    " WHERE id = ? AND host_id = ? AND address = ? AND state <> 'destroyed'"};
+    "network.holds", "SELECT 1 FROM sandboxes"
+                     " WHERE id = ? AND host_id = ? AND address = ? AND state <> 'destroyed'"};
 DB_STATEMENT(ranges_statement) = {
     "network.ranges", "SELECT COALESCE(network, address_range) FROM hosts ORDER BY id LIMIT 250"};
 

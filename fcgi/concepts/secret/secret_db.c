@@ -27,10 +27,9 @@ DB_STATEMENT(insert_statement) = {
     " created_at_ms, updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"};
 /* NULL leaves a column. Metadata alone makes no new version. */
 DB_STATEMENT(update_statement) = {
-    "secret.update",
-    "UPDATE secrets SET value = COALESCE(?, value), hosts = COALESCE(?, hosts),"
-    " created_by = COALESCE(?, created_by), metadata = COALESCE(?, metadata),"
-    " version = version + ?, updated_at_ms = ? WHERE id = ?"};
+    "secret.update", "UPDATE secrets SET value = COALESCE(?, value), hosts = COALESCE(?, hosts),"
+                     " created_by = COALESCE(?, created_by), metadata = COALESCE(?, metadata),"
+                     " version = version + ?, updated_at_ms = ? WHERE id = ?"};
 DB_STATEMENT(delete_statement) = {"secret.delete",
                                   "DELETE FROM secrets WHERE team_id = ? AND name = ?"};
 DB_STATEMENT(renew_statement) = {"secret.renew",

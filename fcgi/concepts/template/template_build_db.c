@@ -53,9 +53,8 @@ DB_STATEMENT(copy_statement) = {
     "UPDATE template_versions SET copied_host_id = ?, copied_instance = ?, start = ?,"
     " lease_until_ms = ? WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL"};
 DB_STATEMENT(copied_statement) = {
-    "template.copied",
-    "UPDATE template_versions SET copied_instance = NULL, lease_until_ms = NULL"
-    " WHERE id = ? AND lease_owner = ? AND state = 'building'"};
+    "template.copied", "UPDATE template_versions SET copied_instance = NULL, lease_until_ms = NULL"
+                       " WHERE id = ? AND lease_owner = ? AND state = 'building'"};
 DB_STATEMENT(memory_statement) = {
     "template.set_memory",
     "UPDATE template_versions SET memory_id = ? WHERE id = ? AND state = 'building'"
@@ -115,10 +114,9 @@ static const struct lease_table removals = LEASE_TEAMS_OWNED(
 DB_STATEMENT(no_sources_statement) = {"template.no_sources",
                                       "DELETE FROM template_sources WHERE template_version_id = ?"};
 DB_STATEMENT(deleted_statement) = {
-    "template.deleted",
-    "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL,"
-    " image_config = NULL, wanted_tags = NULL"
-    " WHERE id = ? AND state = 'deleting'"};
+    "template.deleted", "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL,"
+                        " image_config = NULL, wanted_tags = NULL"
+                        " WHERE id = ? AND state = 'deleting'"};
 DB_STATEMENT(uses_source_statement) = {
     "template.uses_source",
     "SELECT 1 FROM template_versions WHERE id = ? AND state IN ('building', 'ready', 'deleting')"};

@@ -30,38 +30,33 @@ DB_STATEMENT(find_named_statement) = {"template.find_named",
                                       " WHERE o.slug = ? AND x.slug = ? AND " IS_SEEN("x")};
 
 #define OF_TEMPLATE " WHERE v.template_id = ? AND v.state = 'ready'"
-DB_STATEMENT(meant_statement) = {
-    "template.meant", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.id = " TEMPLATE_MEANT("t.id")};
+DB_STATEMENT(meant_statement) = {"template.meant", TEMPLATE_COLUMNS OF_TEMPLATE
+                                 " AND v.id = " TEMPLATE_MEANT("t.id")};
 /* The form of most creates: the slug alone. */
 DB_STATEMENT(meant_by_slug_statement) = {
-    "template.meant_by_slug",
-    TEMPLATE_COLUMNS " WHERE t.id = (" FIND_TEMPLATE
-                     ") AND v.state = 'ready' AND v.id = " TEMPLATE_MEANT("t.id")};
+    "template.meant_by_slug", TEMPLATE_COLUMNS
+    " WHERE t.id = (" FIND_TEMPLATE ") AND v.state = 'ready' AND v.id = " TEMPLATE_MEANT("t.id")};
 /* A tag with this name wins over the number. */
-DB_STATEMENT(by_number_statement) = {
-    "template.by_number",
-    TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
-                     " AND g.tag = ?" OF_TEMPLATE " AND (v.version = ? OR g.tag IS NOT NULL)"
-                     " ORDER BY g.tag IS NULL LIMIT 1"};
+DB_STATEMENT(by_number_statement) = {"template.by_number", TEMPLATE_COLUMNS
+                                     " LEFT JOIN template_tags g ON g.template_version_id = v.id"
+                                     " AND g.tag = ?" OF_TEMPLATE
+                                     " AND (v.version = ? OR g.tag IS NOT NULL)"
+                                     " ORDER BY g.tag IS NULL LIMIT 1"};
 DB_STATEMENT(by_id_statement) = {"template.by_id", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.id = ?"};
 DB_STATEMENT(by_tag_statement) = {
-    "template.by_tag",
-    TEMPLATE_COLUMNS " JOIN template_tags g ON g.template_version_id = v.id" OF_TEMPLATE
-                     " AND g.tag = ?"};
+    "template.by_tag", TEMPLATE_COLUMNS
+    " JOIN template_tags g ON g.template_version_id = v.id" OF_TEMPLATE " AND g.tag = ?"};
 /* The tag follows the newest version until it is assigned. */
-DB_STATEMENT(by_latest_statement) = {
-    "template.by_latest",
-    TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
-                     " AND g.tag = ?" OF_TEMPLATE
-                     " ORDER BY g.tag IS NULL, v.version DESC LIMIT 1"};
+DB_STATEMENT(by_latest_statement) = {"template.by_latest", TEMPLATE_COLUMNS
+                                     " LEFT JOIN template_tags g ON g.template_version_id = v.id"
+                                     " AND g.tag = ?" OF_TEMPLATE
+                                     " ORDER BY g.tag IS NULL, v.version DESC LIMIT 1"};
 DB_STATEMENT(by_template_statement) = {
     "template.by_template",
-    TEMPLATE_COLUMNS
-    " WHERE t.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'"
-                                        " AND v.id = " TEMPLATE_MEANT("t.id")};
-DB_STATEMENT(by_version_statement) = {
-    "template.by_version",
-    TEMPLATE_COLUMNS " WHERE v.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'"};
+    TEMPLATE_COLUMNS " WHERE t.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'"
+                                                         " AND v.id = " TEMPLATE_MEANT("t.id")};
+DB_STATEMENT(by_version_statement) = {"template.by_version", TEMPLATE_COLUMNS
+                                      " WHERE v.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'"};
 
 /* For errors: the existing names. */
 DB_STATEMENT(usable_statement) = {
@@ -75,22 +70,18 @@ DB_STATEMENT(states_statement) = {
     " WHERE v.template_id = ? AND" SHOWN_TO_TEAM " ORDER BY v.version DESC LIMIT ?"};
 
 DB_STATEMENT(get_statement) = {"template.get", TEMPLATE_COLUMNS " WHERE v.id = ?"};
-DB_STATEMENT(list_statement) = {"template.list",
-                                TEMPLATE_COLUMNS
+DB_STATEMENT(list_statement) = {"template.list", TEMPLATE_COLUMNS
                                 " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) AND" SHOWN_TO_TEAM
                                 " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000"};
-DB_STATEMENT(list_all_statement) = {"template.list_all",
-                                    TEMPLATE_COLUMNS
+DB_STATEMENT(list_all_statement) = {"template.list_all", TEMPLATE_COLUMNS
                                     " WHERE" TEMPLATE_SHOWN
                                     " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000"};
 DB_STATEMENT(list_named_statement) = {
-    "template.list_named",
-    TEMPLATE_COLUMNS
+    "template.list_named", TEMPLATE_COLUMNS
     " WHERE o.slug = ? AND t.slug = ? AND " IS_SEEN("t") " AND" SHOWN_TO_TEAM
                                                          " ORDER BY v.version DESC LIMIT 100000"};
 DB_STATEMENT(missing_statement) = {
-    "template.missing_sources",
-    TEMPLATE_COLUMNS
+    "template.missing_sources", TEMPLATE_COLUMNS
     " LEFT JOIN template_sources s ON s.template_version_id = v.id AND s.host_id = ?"
     " WHERE v.state = 'ready' AND v.fingerprint <> '' AND s.host_id IS NULL ORDER BY v.id LIMIT "
     "100000"};

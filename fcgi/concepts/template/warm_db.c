@@ -35,10 +35,9 @@ DB_STATEMENT(count_statement) = {
     "warm.count",
     "SELECT COUNT(*) FROM warm_instances WHERE template_version_id = ?"
     " AND cpu = ? AND memory_mb = ? AND disk_gb = ? AND state IN ('starting', 'ready')"};
-DB_STATEMENT(insert_statement) = {"warm.insert",
-                                  "INSERT INTO warm_instances (" COLUMNS
-                                  ", state, lease_until_ms, created_at_ms)"
-                                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'starting', ?, ?)"};
+DB_STATEMENT(insert_statement) = {
+    "warm.insert", "INSERT INTO warm_instances (" COLUMNS ", state, lease_until_ms, created_at_ms)"
+                   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'starting', ?, ?)"};
 DB_STATEMENT(ready_statement) = {
     "warm.ready",
     "UPDATE warm_instances SET state = 'ready' WHERE instance_name = ? AND state = 'starting'"};

@@ -49,9 +49,8 @@ DB_STATEMENT(insert_statement) = {
     " generation, keeper_epoch, files_used_at_ms, lease_until_ms, created_at_ms)"
     " VALUES (?, ?, ?, ?, 1, 'creating', 0, ?, ?, 1, '', 0, ?, ?)"};
 DB_STATEMENT(ready_statement) = {
-    "volume.ready",
-    "UPDATE volumes SET state = 'ready', visible = 1, lease_until_ms = 0"
-    " WHERE id = ? AND state = 'creating'"};
+    "volume.ready", "UPDATE volumes SET state = 'ready', visible = 1, lease_until_ms = 0"
+                    " WHERE id = ? AND state = 'creating'"};
 
 /* --- deleting --- */
 

@@ -12,9 +12,8 @@ DB_STATEMENT(lock_by_name_statement) = {
     "SELECT id, host_id FROM volumes"
     " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready' FOR UPDATE"};
 DB_STATEMENT(place_statement) = {
-    "volume_mount.place",
-    "SELECT id, host_id, size_gb FROM volumes"
-    " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready'"};
+    "volume_mount.place", "SELECT id, host_id, size_gb FROM volumes"
+                          " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready'"};
 DB_STATEMENT(generation_statement) = {
     "volume_mount.generation", "UPDATE volumes SET generation = generation + 1 WHERE id = ?"};
 /* A sandbox may mount one volume in two places. */
@@ -28,9 +27,8 @@ DB_STATEMENT(of_sandbox_statement) = {
     "SELECT v.id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
     " WHERE a.sandbox_id = ? ORDER BY v.name"};
 DB_STATEMENT(find_statement) = {
-    "volume_mount.find",
-    "SELECT v.id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
-    " WHERE a.sandbox_id = ? AND v.name = ?"};
+    "volume_mount.find", "SELECT v.id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
+                         " WHERE a.sandbox_id = ? AND v.name = ?"};
 DB_STATEMENT(detach_statement) = {"volume_mount.detach",
                                   "DELETE FROM sandbox_volumes WHERE sandbox_id = ?"};
 /* A deleted sandbox counts until its instance is gone. */

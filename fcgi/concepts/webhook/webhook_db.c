@@ -34,8 +34,7 @@ DB_STATEMENT(insert_statement) = {
     " (SELECT last_id FROM event_sequencer WHERE one = 1), ?, ?, ?, ?, ?)"};
 DB_STATEMENT(get_statement) = {"webhook.get", SELECT_WEBHOOK " WHERE w.id = ?"};
 DB_STATEMENT(list_statement) = {
-    "webhook.list",
-    SELECT_WEBHOOK
+    "webhook.list", SELECT_WEBHOOK
     " WHERE w.team_id = ? AND w.deleted_at_ms IS NULL AND w.id < ? ORDER BY w.id DESC LIMIT ?"};
 DB_STATEMENT(update_statement) = {
     "webhook.update",
@@ -60,9 +59,8 @@ DB_STATEMENT(rotate_statement) = {
     "webhook.rotate",
     "UPDATE webhooks SET old_secret = secret, old_secret_until_ms = ?, secret = ? WHERE id = ?"};
 DB_STATEMENT(secrets_statement) = {
-    "webhook.secrets",
-    "SELECT secret, old_secret, old_secret_until_ms FROM webhooks WHERE id = ?"
-    " AND deleted_at_ms IS NULL"};
+    "webhook.secrets", "SELECT secret, old_secret, old_secret_until_ms FROM webhooks WHERE id = ?"
+                       " AND deleted_at_ms IS NULL"};
 
 DB_STATEMENT(message_get_statement) = {"webhook.message_get",
                                        SELECT_MESSAGE " WHERE webhook_id = ? AND id = ?"};
@@ -99,8 +97,8 @@ DB_STATEMENT(resend_all_statement) = {
 DB_STATEMENT(left_statement) = {"webhook.messages_left",
                                 "SELECT COUNT(*) FROM webhook_messages" DEAD_OF_WEBHOOK};
 
-DB_STATEMENT(enabled_statement) = {
-    "webhook.enabled", SELECT_WEBHOOK " WHERE w.enabled = 1 AND w.deleted_at_ms IS NULL LIMIT ?"};
+DB_STATEMENT(enabled_statement) = {"webhook.enabled", SELECT_WEBHOOK
+                                   " WHERE w.enabled = 1 AND w.deleted_at_ms IS NULL LIMIT ?"};
 DB_STATEMENT(changed_statement) = {"webhook.changed",
                                    SELECT_WEBHOOK " WHERE w.changed_at_ms > ? LIMIT ?"};
 DB_STATEMENT(due_statement) = {
@@ -137,10 +135,9 @@ DB_STATEMENT(purge_statement) = {
 DB_STATEMENT(forget_statement) = {"webhook.forget",
                                   "DELETE FROM webhooks WHERE deleted_at_ms < ? LIMIT ?"};
 DB_STATEMENT(backlog_statement) = {
-    "webhook.backlog",
-    "SELECT COALESCE((SELECT COUNT(*) FROM events e WHERE e.team_id = w.team_id"
-    "   AND e.id > w.cursor_id), 0)"
-    " FROM webhooks w WHERE w.enabled = 1 ORDER BY w.cursor_id LIMIT 1"};
+    "webhook.backlog", "SELECT COALESCE((SELECT COUNT(*) FROM events e WHERE e.team_id = w.team_id"
+                       "   AND e.id > w.cursor_id), 0)"
+                       " FROM webhooks w WHERE w.enabled = 1 ORDER BY w.cursor_id LIMIT 1"};
 DB_STATEMENT(dead_statement) = {"webhook.dead",
                                 "SELECT COUNT(*) FROM webhook_messages WHERE state = 'dead'"};
 

@@ -14,9 +14,8 @@
 /* Plain, without DB_STATEMENT: sandlotctl runs them as the schema's owner. */
 static const struct db_statement account_statement = {"grant.account", "SELECT CURRENT_USER()"};
 static const struct db_statement tables_statement = {
-    "grant.tables",
-    "SELECT table_name FROM information_schema.tables"
-    " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"};
+    "grant.tables", "SELECT table_name FROM information_schema.tables"
+                    " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"};
 static const struct db_statement held_statement = {
     "grant.held",
     "SELECT privilege_type FROM information_schema.schema_privileges"

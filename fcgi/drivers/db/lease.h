@@ -43,13 +43,11 @@ struct lease_table {
 #define LEASE_CHANGES_(name, table, key, until, rows)                               \
     .take = {name ".take", "UPDATE " table " SET " until " = ? WHERE " key " = ?"}, \
     .renew = {name ".renew", "UPDATE " table " SET " until " = ? WHERE " key " = ? AND " rows}
-#define LEASE_CHANGES_OWNED_(name, table, key, until, rows)                       \
-    .take = {name ".take",                                                        \
-             "UPDATE " table " SET " until                                        \
-             " = ?, lease_owner = ?, attempts = attempts + 1 WHERE " key " = ?"}, \
-    .renew = {name ".renew",                                                      \
-              "UPDATE " table " SET " until " = ? WHERE " key                     \
-              " = ? AND lease_owner = ? AND " rows},                              \
+#define LEASE_CHANGES_OWNED_(name, table, key, until, rows)                                     \
+    .take = {name ".take", "UPDATE " table " SET " until                                        \
+                           " = ?, lease_owner = ?, attempts = attempts + 1 WHERE " key " = ?"}, \
+    .renew = {name ".renew", "UPDATE " table " SET " until " = ? WHERE " key                    \
+                             " = ? AND lease_owner = ? AND " rows},                             \
     .has_owner = true
 
 #define LEASE_TABLE(table, key, until, rows)                        \

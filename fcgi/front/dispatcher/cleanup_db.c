@@ -6,11 +6,10 @@
 
 /* Through the teams of the plan: other plans may keep many sandboxes for longer. */
 DB_STATEMENT(old_statement) = {
-    "cleanup.old",
-    "SELECT STRAIGHT_JOIN s.id FROM teams t"
-    " JOIN sandboxes s FORCE INDEX (sandboxes_stopped) ON s.team_id = t.id"
-    " WHERE s.state = 'stopped' AND s.cleanup_at_ms IS NULL AND s.stopped_at_ms <= ?"
-    " AND t.plan = ? ORDER BY s.stopped_at_ms LIMIT ?"};
+    "cleanup.old", "SELECT STRAIGHT_JOIN s.id FROM teams t"
+                   " JOIN sandboxes s FORCE INDEX (sandboxes_stopped) ON s.team_id = t.id"
+                   " WHERE s.state = 'stopped' AND s.cleanup_at_ms IS NULL AND s.stopped_at_ms <= ?"
+                   " AND t.plan = ? ORDER BY s.stopped_at_ms LIMIT ?"};
 /* Find teams over their limit by a counter; then select the first sandboxes of each. */
 DB_STATEMENT(teams_statement) = {
     "cleanup.teams",

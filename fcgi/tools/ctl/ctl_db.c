@@ -27,13 +27,11 @@ DB_STATEMENT(stuck_statement) = {
     " JOIN sandboxes s ON s.id = o.sandbox_id JOIN hosts h ON h.id = s.host_id"
     " WHERE o.state = 'running' AND o.attempts >= ? ORDER BY o.attempts DESC, o.id LIMIT ?"};
 DB_STATEMENT(named_statement) = {
-    "ctl.sandbox_named",
-    "SELECT s.id FROM sandboxes s JOIN teams t ON t.id = s.team_id"
-    " WHERE t.slug = ? AND t.removed_at_ms IS NULL AND s.taken_name = ?"};
+    "ctl.sandbox_named", "SELECT s.id FROM sandboxes s JOIN teams t ON t.id = s.team_id"
+                         " WHERE t.slug = ? AND t.removed_at_ms IS NULL AND s.taken_name = ?"};
 DB_STATEMENT(warm_statement) = {
-    "ctl.warm",
-    "SELECT COUNT(CASE WHEN state = 'ready' THEN 1 END),"
-    " COUNT(CASE WHEN state = 'starting' THEN 1 END) FROM warm_instances"};
+    "ctl.warm", "SELECT COUNT(CASE WHEN state = 'ready' THEN 1 END),"
+                " COUNT(CASE WHEN state = 'starting' THEN 1 END) FROM warm_instances"};
 
 /* A move that failed is tried again in a minute. The row of a move shows objects that are leaving
  * the host or have left data there. */

@@ -127,9 +127,8 @@ TEST(a_default_team_is_never_guessed)
 TEST(a_key_survives_the_end_of_its_memberships)
 {
     static const struct db_statement leave = {
-        "test.leave",
-        "DELETE FROM memberships WHERE user_id = ? AND team_id IN"
-        " (SELECT id FROM teams WHERE slug = 'brief')"};
+        "test.leave", "DELETE FROM memberships WHERE user_id = ? AND team_id IN"
+                      " (SELECT id FROM teams WHERE slug = 'brief')"};
     struct error *err = NULL;
     struct principal principal;
     struct team team;

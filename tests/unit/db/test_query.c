@@ -17,13 +17,12 @@ static const struct db_statement update_statement = {"unit.update",
                                                      "UPDATE things SET note = ? WHERE id >= ?"};
 static const struct db_statement count_statement = {"unit.count", "SELECT COUNT(*) FROM things"};
 static const struct db_statement variables_statement = {
-    "unit.variables",
-    "SELECT @@session.sql_mode, @@session.time_zone, @@session.autocommit,"
-    " @@session.collation_connection, @@session.innodb_lock_wait_timeout,"
-    " UNIX_TIMESTAMP('1970-01-02 00:00:00')"
-    /* each server skips the other's comment */
-    " /*M!100100 , @@session.max_statement_time * 1000 */"
-    " /*!80000 , @@session.max_execution_time */"};
+    "unit.variables", "SELECT @@session.sql_mode, @@session.time_zone, @@session.autocommit,"
+                      " @@session.collation_connection, @@session.innodb_lock_wait_timeout,"
+                      " UNIX_TIMESTAMP('1970-01-02 00:00:00')"
+                      /* each server skips the other's comment */
+                      " /*M!100100 , @@session.max_statement_time * 1000 */"
+                      " /*!80000 , @@session.max_execution_time */"};
 
 static int make_table(void **state)
 {
