@@ -7,7 +7,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdbool.h>
 
 enum error_code {

@@ -33,8 +33,7 @@ static const struct db_statement sums_statement = {
     " FROM sandboxes s WHERE s.host_id = h.id AND s.reserved = 1) AS used FROM hosts h"
     " JOIN template_sources t ON t.host_id = h.id WHERE t.template_version_id = ?"
     " AND h.state = 'active') c WHERE c.used + 512 <= c.memory_mb"
-    " ORDER BY CAST(c.memory_mb AS SIGNED) - CAST(c.used AS SIGNED) DESC LIMIT 1000",
-    true};
+    " ORDER BY CAST(c.memory_mb AS SIGNED) - CAST(c.used AS SIGNED) DESC LIMIT 1000"};
 
 struct turn {
     const struct team *team;

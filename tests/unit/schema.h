@@ -39,7 +39,7 @@ static int schema_teardown(void **state)
 static inline uint64_t schema_reads(void)
 {
     static const struct db_statement status = {"test.status",
-                                               "SHOW SESSION STATUS LIKE 'Handler_read%'", true};
+                                               "SHOW SESSION STATUS LIKE 'Handler_read%'"};
     struct error *err = NULL;
     db_rows_auto *rows = NULL;
     uint64_t sum = 0;

@@ -64,18 +64,7 @@ final class Templates
         ?string $readyCommand = null,
         ?array $tags = null,
     ): CreatedTemplate {
-        $wish = new CreateTemplate(
-            slug: $slug,
-            team: $team,
-            checkpointId: $checkpointId,
-            image: $image,
-            template: $template,
-            steps: $steps,
-            startCommand: $startCommand,
-            readyCommand: $readyCommand,
-            tags: $tags,
-            runtimeBaseline: $runtimeBaseline,
-        );
+        $wish = new CreateTemplate(...get_defined_vars());
         return CreatedTemplate::read($this->api->call(Operation::CreateTemplate, body: $wish));
     }
 
@@ -141,17 +130,9 @@ final class Templates
         ?string $readyCommand = null,
         ?array $tags = null,
     ): TemplateVersion {
-        $wish = new CreateTemplateVersion(
-            team: $team,
-            checkpointId: $checkpointId,
-            image: $image,
-            template: $template,
-            steps: $steps,
-            startCommand: $startCommand,
-            readyCommand: $readyCommand,
-            tags: $tags,
-            runtimeBaseline: $runtimeBaseline,
-        );
+        $fields = get_defined_vars();
+        unset($fields['slug']);
+        $wish = new CreateTemplateVersion(...$fields);
         $made = $this->api->call(Operation::CreateTemplateVersion, ['slug' => $slug], body: $wish);
         return TemplateVersion::read($made);
     }

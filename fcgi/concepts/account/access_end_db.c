@@ -12,72 +12,60 @@
 #define AGAIN_AFTER_MS 2000 /* after a failure */
 
 DB_STATEMENT(team_epoch_statement) = {
-    "access_end.team_epoch", "UPDATE teams SET session_epoch = session_epoch + 1 WHERE id = ?",
-    false};
+    "access_end.team_epoch", "UPDATE teams SET session_epoch = session_epoch + 1 WHERE id = ?"};
 /* Sandboxes that the work has passed already come again in a second pass. */
 #define COLUMNS "INSERT INTO ended_access (team_id, done_up_to, cut_at_ms, due_at_ms)"
 #define AGAIN   " ON DUPLICATE KEY UPDATE again_at_ms = ?"
-DB_STATEMENT(note_team_statement) = {"access_end.note_team", COLUMNS " VALUES (?, '', ?, ?)" AGAIN,
-                                     false};
+DB_STATEMENT(note_team_statement) = {"access_end.note_team", COLUMNS " VALUES (?, '', ?, ?)" AGAIN};
 DB_STATEMENT(user_epoch_statement) = {
-    "access_end.user_epoch",
-    "UPDATE memberships m STRAIGHT_JOIN teams t ON t.id = m.team_id"
-    " SET t.session_epoch = t.session_epoch + 1 WHERE m.user_id = ?",
-    false};
+    "access_end.user_epoch", "UPDATE memberships m STRAIGHT_JOIN teams t ON t.id = m.team_id"
+                             " SET t.session_epoch = t.session_epoch + 1 WHERE m.user_id = ?"};
 DB_STATEMENT(note_user_statement) = {
     "access_end.note_user",
-    COLUMNS " SELECT m.team_id, '', ?, ? FROM memberships m WHERE m.user_id = ?" AGAIN, false};
+    COLUMNS " SELECT m.team_id, '', ?, ? FROM memberships m WHERE m.user_id = ?" AGAIN};
 
 /* The lock waits for requests that get a token with the key, and later ones fail: all rows of the
  * key in sandbox_token_keys can be read. */
 DB_STATEMENT(lock_key_statement) = {"access_end.lock_key",
-                                    "SELECT id FROM api_keys WHERE id = ? FOR UPDATE", false};
+                                    "SELECT id FROM api_keys WHERE id = ? FOR UPDATE"};
 DB_STATEMENT(lock_bound_keys_statement) = {
     "access_end.lock_bound_keys",
     "SELECT k.id FROM logins l JOIN api_keys k ON k.login_id = l.id"
-    " WHERE l.user_id = ? AND l.id = COALESCE(?, l.id) AND l.id <> ? FOR UPDATE",
-    false};
+    " WHERE l.user_id = ? AND l.id = COALESCE(?, l.id) AND l.id <> ? FOR UPDATE"};
 #define OF_KEY                                                                                     \
     " FROM sandbox_token_keys t STRAIGHT_JOIN sandboxes s ON s.id = t.sandbox_id AND s.visible = " \
     "1"                                                                                            \
     " WHERE t.api_key_id = ? AND s.team_id = COALESCE(?, s.team_id)"
 DB_STATEMENT(sandboxes_statement) = {"access_end.sandboxes",
-                                     "SELECT s.id" OF_KEY " ORDER BY t.sandbox_id LIMIT ?", false};
+                                     "SELECT s.id" OF_KEY " ORDER BY t.sandbox_id LIMIT ?"};
 DB_STATEMENT(teams_statement) = {"access_end.teams",
-                                 "SELECT DISTINCT s.team_id" OF_KEY " ORDER BY s.team_id", false};
+                                 "SELECT DISTINCT s.team_id" OF_KEY " ORDER BY s.team_id"};
 DB_STATEMENT(epoch_statement) = {"access_end.epoch",
                                  "UPDATE sandboxes SET version = UUID_SHORT(),"
                                  " session_epoch = session_epoch + 1, sessions_due_at_ms = ?"
-                                 " WHERE id = ? AND visible = 1",
-                                 false};
+                                 " WHERE id = ? AND visible = 1"};
 DB_STATEMENT(forget_statement) = {
-    "access_end.forget", "DELETE FROM sandbox_token_keys WHERE api_key_id = ? AND sandbox_id = ?",
-    false};
+    "access_end.forget", "DELETE FROM sandbox_token_keys WHERE api_key_id = ? AND sandbox_id = ?"};
 DB_STATEMENT(forget_key_statement) = {"access_end.forget_key",
-                                      "DELETE FROM sandbox_token_keys WHERE api_key_id = ?", false};
+                                      "DELETE FROM sandbox_token_keys WHERE api_key_id = ?"};
 
 DB_STATEMENT(due_statement) = {
     "access_end.due",
     "SELECT team_id, done_up_to, cut_at_ms, again_at_ms FROM ended_access WHERE due_at_ms <= ?"
-    " ORDER BY due_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
-    false};
+    " ORDER BY due_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED"};
 DB_STATEMENT(of_team_statement) = {
     "access_end.of_team",
     "SELECT id, reserved = 1 FROM sandboxes WHERE team_id = ? AND visible = 1 AND id > ?"
-    " ORDER BY id LIMIT ?",
-    false};
+    " ORDER BY id LIMIT ?"};
 DB_STATEMENT(cut_statement) = {
-    "access_end.cut", "UPDATE sandboxes SET sessions_due_at_ms = ? WHERE id = ? AND visible = 1",
-    false};
+    "access_end.cut", "UPDATE sandboxes SET sessions_due_at_ms = ? WHERE id = ? AND visible = 1"};
 DB_STATEMENT(move_statement) = {
     "access_end.move",
     "UPDATE ended_access SET done_up_to = ?, cut_at_ms = ?, again_at_ms = ?, due_at_ms = ?"
-    " WHERE team_id = ?",
-    false};
+    " WHERE team_id = ?"};
 DB_STATEMENT(defer_statement) = {"access_end.defer",
-                                 "UPDATE ended_access SET due_at_ms = ? WHERE team_id = ?", false};
-DB_STATEMENT(done_statement) = {"access_end.done", "DELETE FROM ended_access WHERE team_id = ?",
-                                false};
+                                 "UPDATE ended_access SET due_at_ms = ? WHERE team_id = ?"};
+DB_STATEMENT(done_statement) = {"access_end.done", "DELETE FROM ended_access WHERE team_id = ?"};
 
 static struct db_value cut_time(void)
 {

@@ -5,20 +5,17 @@
 #include <string.h>
 
 DB_STATEMENT(get_statement) = {"access_revision.get",
-                               "SELECT revision FROM access_revision WHERE id = 1", true};
+                               "SELECT revision FROM access_revision WHERE id = 1"};
 DB_STATEMENT(bump_statement) = {"access_revision.bump",
-                                "UPDATE access_revision SET revision = revision + 1 WHERE id = 1",
-                                false};
+                                "UPDATE access_revision SET revision = revision + 1 WHERE id = 1"};
 DB_STATEMENT(note_statement) = {
     "access_revision.note",
     "REPLACE INTO access_changes (slot, revision, user_id)"
-    " SELECT a.revision % ?, a.revision, ? FROM access_revision a WHERE a.id = 1",
-    false};
+    " SELECT a.revision % ?, a.revision, ? FROM access_revision a WHERE a.id = 1"};
 DB_STATEMENT(changes_statement) = {
     "access_revision.changes",
     "SELECT user_id FROM access_changes WHERE revision > ? AND revision <= ? ORDER BY revision"
-    " LIMIT ?",
-    true};
+    " LIMIT ?"};
 
 int access_revision_get(struct db *db, uint64_t *revision, struct error **err)
 {

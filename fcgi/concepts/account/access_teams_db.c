@@ -12,15 +12,13 @@ DB_STATEMENT(of_key_statement) = {
     " JOIN memberships m ON m.user_id = k.user_id JOIN teams t ON t.id = m.team_id"
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id AND r.team_id = m.team_id"
     " WHERE k.id = ? AND k.revoked_at_ms IS NULL AND COALESCE(k.expires_at_ms, ?) >= ?"
-    " AND k.all_teams <> (r.team_id IS NOT NULL) LIMIT ?",
-    true};
+    " AND k.all_teams <> (r.team_id IS NOT NULL) LIMIT ?"};
 DB_STATEMENT(of_login_statement) = {
     "access_teams.of_login",
     "SELECT t.id, t.slug, t.plan, m.role, LEAST(l.idle_at_ms, l.expires_at_ms)"
     " FROM logins l JOIN users u ON u.id = l.user_id AND u.disabled_at_ms IS NULL"
     " JOIN memberships m ON m.user_id = l.user_id JOIN teams t ON t.id = m.team_id"
-    " WHERE l.id = ? AND l.idle_at_ms >= ? AND l.expires_at_ms >= ? LIMIT ?",
-    true};
+    " WHERE l.id = ? AND l.idle_at_ms >= ? AND l.expires_at_ms >= ? LIMIT ?"};
 
 int access_teams_read(struct db *db, const char *credential_id, struct principal *principal,
                       struct error **err)

@@ -7,29 +7,27 @@
 #include "base/clock.h"
 
 DB_STATEMENT(insert_team_statement) = {
-    "team.insert", "INSERT INTO teams (id, slug, plan, created_at_ms) VALUES (?, ?, ?, ?)", false};
+    "team.insert", "INSERT INTO teams (id, slug, plan, created_at_ms) VALUES (?, ?, ?, ?)"};
 DB_STATEMENT(get_team_statement) = {
-    "team.get", "SELECT id, slug, plan FROM teams WHERE slug = ? AND removed_at_ms IS NULL", true};
+    "team.get", "SELECT id, slug, plan FROM teams WHERE slug = ? AND removed_at_ms IS NULL"};
 DB_STATEMENT(lock_team_statement) = {
-    "team.lock", "SELECT plan FROM teams WHERE id = ? AND removed_at_ms IS NULL FOR UPDATE", false};
+    "team.lock", "SELECT plan FROM teams WHERE id = ? AND removed_at_ms IS NULL FOR UPDATE"};
 DB_STATEMENT(list_teams_statement) = {
     "team.list",
-    "SELECT id, slug, plan FROM teams WHERE removed_at_ms IS NULL ORDER BY slug LIMIT 100000",
-    true};
-DB_STATEMENT(set_plan_statement) = {"team.set_plan", "UPDATE teams SET plan = ? WHERE slug = ?",
-                                    false};
+    "SELECT id, slug, plan FROM teams WHERE removed_at_ms IS NULL ORDER BY slug LIMIT 100000"};
+DB_STATEMENT(set_plan_statement) = {"team.set_plan", "UPDATE teams SET plan = ? WHERE slug = ?"};
 DB_STATEMENT(insert_member_statement) = {
     "team.insert_member",
-    "INSERT INTO memberships (user_id, team_id, role, added_at_ms) VALUES (?, ?, ?, ?)", false};
+    "INSERT INTO memberships (user_id, team_id, role, added_at_ms) VALUES (?, ?, ?, ?)"};
 DB_STATEMENT(insert_user_statement) = {
     "user.insert",
-    "INSERT INTO users (id, name, personal_team_id, created_at_ms) VALUES (?, ?, ?, ?)", false};
+    "INSERT INTO users (id, name, personal_team_id, created_at_ms) VALUES (?, ?, ?, ?)"};
 #define USER_COLUMNS                                                                         \
     "SELECT id, name, personal_team_id, disabled_at_ms, password_hash IS NOT NULL, totp_on," \
     " (SELECT COUNT(*) FROM passkeys p WHERE p.user_id = users.id) FROM users"
-DB_STATEMENT(get_user_statement) = {"user.get", USER_COLUMNS " WHERE name = ?", true};
+DB_STATEMENT(get_user_statement) = {"user.get", USER_COLUMNS " WHERE name = ?"};
 DB_STATEMENT(list_users_statement) = {"user.list",
-                                      USER_COLUMNS " WHERE name > ? ORDER BY name LIMIT ?", true};
+                                      USER_COLUMNS " WHERE name > ? ORDER BY name LIMIT ?"};
 
 /* --- teams --- */
 

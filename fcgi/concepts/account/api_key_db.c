@@ -27,61 +27,49 @@ DB_STATEMENT(find_statement) = {
     " LEFT JOIN memberships m ON m.user_id = k.user_id"
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id AND r.team_id = m.team_id"
     " LEFT JOIN teams t ON t.id = m.team_id AND k.all_teams <> (r.team_id IS NOT NULL)"
-    " WHERE k.lookup = ? LIMIT ?",
-    true};
+    " WHERE k.lookup = ? LIMIT ?"};
 DB_STATEMENT(used_statement) = {
-    "api_key.used",
-    "UPDATE api_keys SET last_used_at_ms = ?"
-    " WHERE id = ? AND (last_used_at_ms IS NULL OR last_used_at_ms <= ?)",
-    false};
+    "api_key.used", "UPDATE api_keys SET last_used_at_ms = ?"
+                    " WHERE id = ? AND (last_used_at_ms IS NULL OR last_used_at_ms <= ?)"};
 DB_STATEMENT(member_statement) = {
     "api_key.member",
     "SELECT t.id, t.slug, t.plan FROM teams t JOIN memberships m ON m.team_id = t.id"
-    " WHERE m.user_id = ? AND t.slug = ?",
-    true};
+    " WHERE m.user_id = ? AND t.slug = ?"};
 DB_STATEMENT(insert_statement) = {
     "api_key.insert",
     "INSERT INTO api_keys (id, lookup, user_id, name, can_write, all_teams, hash_key_id, hash,"
     " created_at_ms, expires_at_ms, ssh_public_key, ssh_fingerprint, login_id, created_by)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    false};
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"};
 /* Lock the user's row: keys that are made at the same time cannot pass the limit together. */
 DB_STATEMENT(lock_user_statement) = {"api_key.lock_user",
-                                     "SELECT id FROM users WHERE id = ? FOR UPDATE", false};
+                                     "SELECT id FROM users WHERE id = ? FOR UPDATE"};
 DB_STATEMENT(valid_statement) = {
-    "api_key.valid", "SELECT 1 FROM api_keys WHERE id = ? AND revoked_at_ms IS NULL FOR UPDATE",
-    false};
+    "api_key.valid", "SELECT 1 FROM api_keys WHERE id = ? AND revoked_at_ms IS NULL FOR UPDATE"};
 DB_STATEMENT(count_statement) = {
-    "api_key.count", "SELECT COUNT(*) FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NULL",
-    true};
+    "api_key.count", "SELECT COUNT(*) FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NULL"};
 /* Trim API keys (key_) and SSH keys (ssk_) separately: ids of one kind sort by time. */
 DB_STATEMENT(old_statement) = {
     "api_key.old",
     "SELECT id FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE ?"
-    " ORDER BY id DESC LIMIT 1 OFFSET ?",
-    true};
+    " ORDER BY id DESC LIMIT 1 OFFSET ?"};
 DB_STATEMENT(trim_statement) = {
     "api_key.trim",
     "DELETE FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE ?"
-    " AND id <= ?",
-    false};
+    " AND id <= ?"};
 /* Then the keys of a deleted one count as created by the key that had created it. */
 DB_STATEMENT(inherit_statement) = {
     "api_key.inherit",
     "UPDATE api_keys c JOIN api_keys k ON k.id = c.created_by SET c.created_by = k.created_by"
-    " WHERE k.user_id = ? AND k.revoked_at_ms IS NOT NULL AND k.id LIKE ? AND k.id <= ?",
-    false};
+    " WHERE k.user_id = ? AND k.revoked_at_ms IS NOT NULL AND k.id LIKE ? AND k.id <= ?"};
 DB_STATEMENT(insert_team_statement) = {
     "api_key.insert_team",
     "INSERT INTO api_key_teams (api_key_id, team_id)"
-    " SELECT ?, id FROM teams WHERE id = ? AND removed_at_ms IS NULL LOCK IN SHARE MODE",
-    false};
+    " SELECT ?, id FROM teams WHERE id = ? AND removed_at_ms IS NULL LOCK IN SHARE MODE"};
 /* The lock waits for an owner who excludes the key at this moment. */
 DB_STATEMENT(excluded_statement) = {
     "api_key.excluded",
     "SELECT t.id, t.slug, t.plan FROM api_keys k LEFT JOIN api_key_teams r ON r.api_key_id = k.id"
-    " LEFT JOIN teams t ON t.id = r.team_id WHERE k.id = ? ORDER BY t.slug FOR UPDATE",
-    false};
+    " LEFT JOIN teams t ON t.id = r.team_id WHERE k.id = ? ORDER BY t.slug FOR UPDATE"};
 
 #define LIST_COLUMNS                                                                    \
     "SELECT k.id, u.name, k.lookup, k.name, k.can_write, k.all_teams, k.created_at_ms," \
@@ -89,52 +77,39 @@ DB_STATEMENT(excluded_statement) = {
     " k.ssh_fingerprint, k.ssh_public_key, k.login_id IS NOT NULL, k.created_by"        \
     " FROM api_keys k JOIN users u ON u.id = k.user_id"                                 \
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id LEFT JOIN teams t ON t.id = r.team_id"
-DB_STATEMENT(list_statement) = {"api_key.list",
-                                LIST_COLUMNS
+DB_STATEMENT(list_statement) = {"api_key.list", LIST_COLUMNS
                                 " WHERE (k.ssh_public_key IS NOT NULL) = ? AND k.user_id = ?"
-                                " ORDER BY k.id DESC, t.slug LIMIT ?",
-                                true};
-DB_STATEMENT(get_statement) = {
-    "api_key.get", LIST_COLUMNS " WHERE k.id = ? AND k.user_id = ? ORDER BY t.slug LIMIT ?", true};
+                                " ORDER BY k.id DESC, t.slug LIMIT ?"};
+DB_STATEMENT(get_statement) = {"api_key.get", LIST_COLUMNS
+                               " WHERE k.id = ? AND k.user_id = ? ORDER BY t.slug LIMIT ?"};
 DB_STATEMENT(look_used_statement) = {"api_key.look_used",
                                      "SELECT a.revision, k.last_used_at_ms FROM access_revision a"
-                                     " LEFT JOIN api_keys k ON k.id = ? WHERE a.id = 1",
-                                     true};
+                                     " LEFT JOIN api_keys k ON k.id = ? WHERE a.id = 1"};
 DB_STATEMENT(list_all_statement) = {
     "api_key.list_all",
-    LIST_COLUMNS " WHERE (k.ssh_public_key IS NOT NULL) = ? ORDER BY k.id DESC, t.slug LIMIT ?",
-    true};
+    LIST_COLUMNS " WHERE (k.ssh_public_key IS NOT NULL) = ? ORDER BY k.id DESC, t.slug LIMIT ?"};
 DB_STATEMENT(revoke_statement) = {"api_key.revoke",
                                   "UPDATE api_keys SET revoked_at_ms = ?, ssh_fingerprint = NULL"
-                                  " WHERE id = ? AND user_id = ? AND revoked_at_ms IS NULL",
-                                  false};
+                                  " WHERE id = ? AND user_id = ? AND revoked_at_ms IS NULL"};
 DB_STATEMENT(revoke_any_statement) = {
-    "api_key.revoke_any",
-    "UPDATE api_keys SET revoked_at_ms = ?, ssh_fingerprint = NULL"
-    " WHERE id = ? AND revoked_at_ms IS NULL",
-    false};
+    "api_key.revoke_any", "UPDATE api_keys SET revoked_at_ms = ?, ssh_fingerprint = NULL"
+                          " WHERE id = ? AND revoked_at_ms IS NULL"};
 DB_STATEMENT(origins_statement) = {
-    "api_key.origins",
-    "SELECT id, created_by FROM api_keys"
-    " WHERE user_id = (SELECT user_id FROM api_keys WHERE id = ?) ORDER BY id",
-    false};
-DB_STATEMENT(list_with_origins_statement) = {
-    "api_key.list_with_origins", LIST_COLUMNS " WHERE k.user_id = ? ORDER BY k.id, t.slug LIMIT ?",
-    true};
-DB_STATEMENT(user_of_statement) = {"api_key.user_of", "SELECT user_id FROM api_keys WHERE id = ?",
-                                   true};
+    "api_key.origins", "SELECT id, created_by FROM api_keys"
+                       " WHERE user_id = (SELECT user_id FROM api_keys WHERE id = ?) ORDER BY id"};
+DB_STATEMENT(list_with_origins_statement) = {"api_key.list_with_origins", LIST_COLUMNS
+                                             " WHERE k.user_id = ? ORDER BY k.id, t.slug LIMIT ?"};
+DB_STATEMENT(user_of_statement) = {"api_key.user_of", "SELECT user_id FROM api_keys WHERE id = ?"};
 /* Free the fingerprint of an expired key when a user adds this public key again. */
 DB_STATEMENT(free_fingerprint_statement) = {
     "api_key.free_fingerprint",
-    "UPDATE api_keys SET ssh_fingerprint = NULL WHERE ssh_fingerprint = ? AND expires_at_ms <= ?",
-    false};
+    "UPDATE api_keys SET ssh_fingerprint = NULL WHERE ssh_fingerprint = ? AND expires_at_ms <= ?"};
 DB_STATEMENT(login_statement) = {"api_key.ssh_login",
                                  "SELECT k.id, k.lookup, k.user_id, u.name, k.expires_at_ms"
                                  " FROM api_keys k"
                                  " JOIN users u ON u.id = k.user_id AND u.disabled_at_ms IS NULL"
                                  " WHERE k.ssh_fingerprint = ? AND k.revoked_at_ms IS NULL"
-                                 " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?)",
-                                 true};
+                                 " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?)"};
 
 /* Append the team in three columns from `first`; NULL: append nothing. */
 static void append_team(const struct db_rows *rows, unsigned first, struct team **teams,

@@ -21,37 +21,34 @@
 /* An owner who was removed must not come back by an invitation that he has made before. */
 #define OPEN " expires_at_ms > ? AND" MEMBER_OWNS("team_invitations", "invited_by")
 DB_STATEMENT(list_of_team_statement) = {"invitation.list_of_team",
-                                        COLUMNS " AND i.team_id = ? ORDER BY u.name LIMIT ?", true};
+                                        COLUMNS " AND i.team_id = ? ORDER BY u.name LIMIT ?"};
 DB_STATEMENT(list_of_user_statement) = {"invitation.list_of_user",
-                                        COLUMNS " AND i.user_id = ? ORDER BY t.slug LIMIT ?", true};
-DB_STATEMENT(get_statement) = {"invitation.get", COLUMNS " AND i.user_id = ? AND t.slug = ?", true};
+                                        COLUMNS " AND i.user_id = ? ORDER BY t.slug LIMIT ?"};
+DB_STATEMENT(get_statement) = {"invitation.get", COLUMNS " AND i.user_id = ? AND t.slug = ?"};
 /* The next invitation into the team or of the user deletes ended rows, so neither has many. */
 DB_STATEMENT(purge_statement) = {
     "invitation.purge",
-    "DELETE FROM team_invitations WHERE (team_id = ? OR user_id = ?) AND NOT (" OPEN ")", false};
+    "DELETE FROM team_invitations WHERE (team_id = ? OR user_id = ?) AND NOT (" OPEN ")"};
 /* Lock the user's row, so that two teams cannot exceed the limit together. */
 DB_STATEMENT(lock_user_statement) = {"invitation.lock_user",
-                                     "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
+                                     "SELECT id FROM users WHERE name = ? FOR UPDATE"};
 DB_STATEMENT(count_statement) = {
     "invitation.count",
     "SELECT (SELECT COUNT(*) FROM team_invitations WHERE team_id = ? AND user_id <> ?),"
     " (SELECT COUNT(*) FROM team_invitations WHERE user_id = ? AND team_id <> ?),"
-    " EXISTS (SELECT 1 FROM memberships WHERE team_id = ? AND user_id = ?)",
-    true};
+    " EXISTS (SELECT 1 FROM memberships WHERE team_id = ? AND user_id = ?)"};
 DB_STATEMENT(put_statement) = {
     "invitation.put",
     "INSERT INTO team_invitations (team_id, user_id, role, invited_by, expires_at_ms)"
     " VALUES (?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE role = VALUES(role),"
-    " invited_by = VALUES(invited_by), expires_at_ms = VALUES(expires_at_ms)",
-    false};
+    " invited_by = VALUES(invited_by), expires_at_ms = VALUES(expires_at_ms)"};
 DB_STATEMENT(withdraw_statement) = {
     "invitation.withdraw",
     "DELETE FROM team_invitations"
-    " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?) AND expires_at_ms > ?",
-    false};
+    " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?) AND expires_at_ms > ?"};
 DB_STATEMENT(end_statement) = {
     "invitation.end",
-    "DELETE FROM team_invitations WHERE team_id = ? AND user_id = ? AND role = ? AND" OPEN, false};
+    "DELETE FROM team_invitations WHERE team_id = ? AND user_id = ? AND role = ? AND" OPEN};
 
 static void read_invitation(const struct db_rows *rows, struct invitation *invitation)
 {

@@ -14,8 +14,7 @@ DB_STATEMENT(note_statement) = {
     "key_use.note",
     "INSERT INTO api_key_uses (api_key_id, team_id, last_used_at_ms) SELECT ?, id, ? FROM teams"
     " WHERE id = ? AND removed_at_ms IS NULL LOCK IN SHARE MODE"
-    " ON DUPLICATE KEY UPDATE last_used_at_ms = VALUES(last_used_at_ms)",
-    false};
+    " ON DUPLICATE KEY UPDATE last_used_at_ms = VALUES(last_used_at_ms)"};
 
 /* The rows that this process wrote last. Two pairs with the same place are written more often,
  * which is harmless. */

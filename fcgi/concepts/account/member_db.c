@@ -8,46 +8,38 @@
 #include "base/panic.h"
 
 DB_STATEMENT(lock_statement) = {
-    "member.lock", "SELECT id FROM teams WHERE id = ? AND removed_at_ms IS NULL FOR UPDATE", false};
+    "member.lock", "SELECT id FROM teams WHERE id = ? AND removed_at_ms IS NULL FOR UPDATE"};
 #define MEMBER_COLUMNS                                        \
     "SELECT u.name, m.role, m.added_at_ms FROM memberships m" \
     " JOIN users u ON u.id = m.user_id WHERE m.team_id = ?"
-DB_STATEMENT(list_statement) = {"member.list", MEMBER_COLUMNS " ORDER BY u.name LIMIT ?", true};
-DB_STATEMENT(get_statement) = {"member.get", MEMBER_COLUMNS " AND u.name = ?", true};
+DB_STATEMENT(list_statement) = {"member.list", MEMBER_COLUMNS " ORDER BY u.name LIMIT ?"};
+DB_STATEMENT(get_statement) = {"member.get", MEMBER_COLUMNS " AND u.name = ?"};
 DB_STATEMENT(teams_statement) = {
     "member.teams",
     "SELECT t.slug, m.role FROM memberships m JOIN teams t ON t.id = m.team_id"
     " JOIN users u ON u.id = m.user_id"
     " WHERE m.user_id = ? AND t.id <> u.personal_team_id AND t.removed_at_ms IS NULL"
-    " ORDER BY t.slug LIMIT ?",
-    true};
+    " ORDER BY t.slug LIMIT ?"};
 DB_STATEMENT(count_statement) = {
-    "member.count",
-    "SELECT COUNT(*), CAST(COALESCE(SUM(role = 'owner'), 0) AS UNSIGNED)"
-    " FROM memberships WHERE team_id = ?",
-    true};
-DB_STATEMENT(personal_statement) = {
-    "member.personal", "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1", true};
+    "member.count", "SELECT COUNT(*), CAST(COALESCE(SUM(role = 'owner'), 0) AS UNSIGNED)"
+                    " FROM memberships WHERE team_id = ?"};
+DB_STATEMENT(personal_statement) = {"member.personal",
+                                    "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1"};
 DB_STATEMENT(forget_statement) = {
     "member.forget_invitation",
     "DELETE FROM team_invitations"
-    " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
-    false};
+    " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)"};
 DB_STATEMENT(insert_statement) = {"member.insert",
                                   "INSERT INTO memberships (user_id, team_id, role, added_at_ms)"
-                                  " SELECT id, ?, ?, ? FROM users WHERE name = ?",
-                                  false};
+                                  " SELECT id, ?, ?, ? FROM users WHERE name = ?"};
 DB_STATEMENT(update_statement) = {
-    "member.update",
-    "UPDATE memberships SET role = ?"
-    " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
-    false};
-DB_STATEMENT(delete_statement) = {
-    "member.delete",
-    "DELETE FROM memberships WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
-    false};
+    "member.update", "UPDATE memberships SET role = ?"
+                     " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)"};
+DB_STATEMENT(delete_statement) = {"member.delete",
+                                  "DELETE FROM memberships WHERE team_id = ?"
+                                  " AND user_id = (SELECT id FROM users WHERE name = ?)"};
 
-DB_STATEMENT(user_statement) = {"member.user", "SELECT id FROM users WHERE name = ?", true};
+DB_STATEMENT(user_statement) = {"member.user", "SELECT id FROM users WHERE name = ?"};
 
 static enum team_role read_role(const struct db_rows *rows)
 {

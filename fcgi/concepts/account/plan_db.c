@@ -11,33 +11,29 @@
 
 #define COLUMN_NAME(column, kind, least, most, check) ", " #column
 DB_STATEMENT(get_statement) = {
-    "plan.get", "SELECT name" PLAN_COLUMNS(COLUMN_NAME) " FROM plans WHERE name = ?", true};
+    "plan.get", "SELECT name" PLAN_COLUMNS(COLUMN_NAME) " FROM plans WHERE name = ?"};
 DB_STATEMENT(list_statement) = {
     "plan.list",
-    "SELECT name" PLAN_COLUMNS(COLUMN_NAME) " FROM plans ORDER BY position, name LIMIT ?", true};
-DB_STATEMENT(lock_statement) = {"plan.lock", "SELECT name FROM plans WHERE name = ? FOR UPDATE",
-                                false};
+    "SELECT name" PLAN_COLUMNS(COLUMN_NAME) " FROM plans ORDER BY position, name LIMIT ?"};
+DB_STATEMENT(lock_statement) = {"plan.lock", "SELECT name FROM plans WHERE name = ? FOR UPDATE"};
 
 DB_STATEMENT(copy_statement) = {
-    "plan.copy",
-    "INSERT INTO plans (name, position" PLAN_COLUMNS(
-        COLUMN_NAME) ")"
-                     " SELECT ?, (SELECT MAX(position) + 1 FROM plans p)" PLAN_COLUMNS(
-                         COLUMN_NAME) " FROM plans WHERE name = ?",
-    false};
+    "plan.copy", "INSERT INTO plans (name, position" PLAN_COLUMNS(
+                     COLUMN_NAME) ")"
+                                  " SELECT ?, (SELECT MAX(position) + 1 FROM plans p)" PLAN_COLUMNS(
+                                      COLUMN_NAME) " FROM plans WHERE name = ?"};
 /* Removed teams do not keep a plan: they move to the first plan of the catalogue. */
 DB_STATEMENT(used_statement) = {
-    "plan.used", "SELECT slug FROM teams WHERE plan = ? AND removed_at_ms IS NULL LIMIT 1", true};
+    "plan.used", "SELECT slug FROM teams WHERE plan = ? AND removed_at_ms IS NULL LIMIT 1"};
 DB_STATEMENT(move_statement) = {
     "plan.move",
     "UPDATE teams SET plan = (SELECT name FROM plans WHERE name <> ? ORDER BY position LIMIT 1)"
-    " WHERE plan = ? AND removed_at_ms IS NOT NULL",
-    false};
-DB_STATEMENT(delete_statement) = {"plan.delete", "DELETE FROM plans WHERE name = ?", false};
+    " WHERE plan = ? AND removed_at_ms IS NOT NULL"};
+DB_STATEMENT(delete_statement) = {"plan.delete", "DELETE FROM plans WHERE name = ?"};
 
-#define UPDATE_STATEMENT(column, kind, least, most, check) \
-    DB_STATEMENT(set_##column##_statement) = {             \
-        "plan.set_" #column, "UPDATE plans SET " #column " = ? WHERE name = ?", false};
+#define UPDATE_STATEMENT(column, kind, least, most, check)         \
+    DB_STATEMENT(set_##column##_statement) = {"plan.set_" #column, \
+                                              "UPDATE plans SET " #column " = ? WHERE name = ?"};
 PLAN_COLUMNS(UPDATE_STATEMENT)
 
 /* --- reading --- */

@@ -12,7 +12,7 @@
 #define BUILD_CACHE "'.build-cache'"
 
 DB_STATEMENT(lock_team_statement) = {"removal.lock_team",
-                                     "SELECT id FROM teams WHERE id = ? FOR UPDATE", false};
+                                     "SELECT id FROM teams WHERE id = ? FOR UPDATE"};
 DB_STATEMENT(holds_statement) = {
     "removal.holds",
     "SELECT EXISTS (SELECT 1 FROM sandboxes WHERE team_id = ? AND state <> 'destroyed'),"
@@ -20,16 +20,14 @@ DB_STATEMENT(holds_statement) = {
     "  AND name <> " BUILD_CACHE "),"
     " EXISTS (SELECT 1 FROM checkpoints WHERE team_id = ? AND state NOT IN ('kept', 'deleted')),"
     " EXISTS (SELECT 1 FROM templates t JOIN template_versions v ON v.template_id = t.id"
-    "  WHERE t.owner = ? AND v.state <> 'deleted')",
-    true};
-DB_STATEMENT(personal_statement) = {
-    "removal.personal", "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1", true};
+    "  WHERE t.owner = ? AND v.state <> 'deleted')"};
+DB_STATEMENT(personal_statement) = {"removal.personal",
+                                    "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1"};
 DB_STATEMENT(end_statement) = {
     "removal.end_team",
-    "UPDATE teams SET slug = CONCAT('removed-', RIGHT(id, 26)), removed_at_ms = ? WHERE id = ?",
-    false};
+    "UPDATE teams SET slug = CONCAT('removed-', RIGHT(id, 26)), removed_at_ms = ? WHERE id = ?"};
 #define DROP(variable, name, table) \
-    DB_STATEMENT(variable) = {name, "DELETE FROM " table " WHERE team_id = ?", false}
+    DB_STATEMENT(variable) = {name, "DELETE FROM " table " WHERE team_id = ?"}
 DROP(drop_members_statement, "removal.drop_members", "memberships");
 DROP(drop_keys_statement, "removal.drop_keys", "api_key_teams");
 DROP(drop_uses_statement, "removal.drop_uses", "api_key_uses");
@@ -43,20 +41,17 @@ DROP(drop_names_statement, "removal.drop_names", "denied_names");
 DROP(drop_webhooks_statement, "removal.drop_webhooks", "webhooks");
 /* The delivery locks a webhook before its messages. */
 DB_STATEMENT(lock_webhooks_statement) = {
-    "removal.lock_webhooks", "SELECT id FROM webhooks WHERE team_id = ? ORDER BY id FOR UPDATE",
-    false};
+    "removal.lock_webhooks", "SELECT id FROM webhooks WHERE team_id = ? ORDER BY id FOR UPDATE"};
 DB_STATEMENT(drop_messages_statement) = {
     "removal.drop_messages",
-    "DELETE m FROM webhook_messages m JOIN webhooks w ON w.id = m.webhook_id WHERE w.team_id = ?",
-    false};
+    "DELETE m FROM webhook_messages m JOIN webhooks w ON w.id = m.webhook_id WHERE w.team_id = ?"};
 /* The dispatcher deletes its data. */
 DB_STATEMENT(drop_cache_statement) = {
     "removal.drop_build_cache",
     "UPDATE volumes SET state = 'deleting', visible = 0, taken = NULL, lease_until_ms = 0"
-    " WHERE team_id = ? AND name = " BUILD_CACHE " AND state IN ('creating', 'ready')",
-    false};
+    " WHERE team_id = ? AND name = " BUILD_CACHE " AND state IN ('creating', 'ready')"};
 DB_STATEMENT(lock_user_statement) = {"removal.lock_user",
-                                     "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
+                                     "SELECT id FROM users WHERE name = ? FOR UPDATE"};
 /* List the teams that would be left without an owner, and whether they have other members. */
 DB_STATEMENT(owned_statement) = {
     "removal.owned",
@@ -64,14 +59,12 @@ DB_STATEMENT(owned_statement) = {
     " FROM memberships m JOIN teams t ON t.id = m.team_id"
     " WHERE m.user_id = ? AND m.role = 'owner' AND NOT EXISTS (SELECT 1 FROM memberships o"
     "  WHERE o.team_id = t.id AND o.role = 'owner' AND o.user_id <> m.user_id)"
-    " ORDER BY t.id LIMIT 10000",
-    true};
+    " ORDER BY t.id LIMIT 10000"};
 DB_STATEMENT(inherit_statement) = {
     "removal.inherit",
     "INSERT INTO memberships (user_id, team_id, role, added_at_ms) VALUES (?, ?, 'owner', ?)"
-    " ON DUPLICATE KEY UPDATE role = 'owner'",
-    false};
-DB_STATEMENT(drop_user_statement) = {"removal.drop_user", "DELETE FROM users WHERE id = ?", false};
+    " ON DUPLICATE KEY UPDATE role = 'owner'"};
+DB_STATEMENT(drop_user_statement) = {"removal.drop_user", "DELETE FROM users WHERE id = ?"};
 
 /* --- teams --- */
 

@@ -20,25 +20,20 @@ DB_STATEMENT(list_statement) = {
     " k.login_id IS NOT NULL, k.created_at_ms, k.expires_at_ms,"
     " IF(k.user_id = ?, k.last_used_at_ms, s.last_used_at_ms)" REACHING
     " JOIN users u ON u.id = m.user_id WHERE m.team_id = ?" DOES_REACH IS_SEEN
-    " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?) ORDER BY k.id DESC LIMIT ?",
-    true};
-DB_STATEMENT(lock_statement) = {"team_key.lock",
-                                "SELECT k.all_teams, k.user_id" REACHING
-                                " WHERE m.team_id = ? AND k.id = ?" DOES_REACH IS_SEEN
-                                " FOR UPDATE",
-                                false};
+    " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?) ORDER BY k.id DESC LIMIT ?"};
+DB_STATEMENT(lock_statement) = {
+    "team_key.lock", "SELECT k.all_teams, k.user_id" REACHING
+                     " WHERE m.team_id = ? AND k.id = ?" DOES_REACH IS_SEEN " FOR UPDATE"};
 DB_STATEMENT(exclude_statement) = {
     "team_key.exclude",
     "INSERT INTO api_key_teams (api_key_id, team_id)"
-    " SELECT ?, id FROM teams WHERE id = ? AND removed_at_ms IS NULL LOCK IN SHARE MODE",
-    false};
-DB_STATEMENT(leave_statement) = {
-    "team_key.leave", "DELETE FROM api_key_teams WHERE api_key_id = ? AND team_id = ?", false};
+    " SELECT ?, id FROM teams WHERE id = ? AND removed_at_ms IS NULL LOCK IN SHARE MODE"};
+DB_STATEMENT(leave_statement) = {"team_key.leave",
+                                 "DELETE FROM api_key_teams WHERE api_key_id = ? AND team_id = ?"};
 DB_STATEMENT(revoke_statement) = {
     "team_key.revoke",
     "UPDATE api_keys SET revoked_at_ms = ?, ssh_fingerprint = NULL WHERE id = ? AND all_teams = 0"
-    " AND NOT EXISTS (SELECT 1 FROM api_key_teams WHERE api_key_id = ?)",
-    false};
+    " AND NOT EXISTS (SELECT 1 FROM api_key_teams WHERE api_key_id = ?)"};
 
 static void read_team_key(const struct db_rows *rows, struct team_key *key)
 {

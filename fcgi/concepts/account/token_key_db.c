@@ -9,20 +9,17 @@
 DB_STATEMENT(look_statement) = {
     "token_key.look",
     "SELECT a.revision, t.api_key_id IS NOT NULL FROM access_revision a"
-    " LEFT JOIN sandbox_token_keys t ON t.sandbox_id = ? AND t.api_key_id = ? WHERE a.id = 1",
-    true};
+    " LEFT JOIN sandbox_token_keys t ON t.sandbox_id = ? AND t.api_key_id = ? WHERE a.id = 1"};
 /* The lock waits for a revocation that is under way. A later one finds the row. */
 DB_STATEMENT(note_statement) = {
     "token_key.note",
     "INSERT INTO sandbox_token_keys (sandbox_id, api_key_id, ends_at_ms)"
     " SELECT ?, id, expires_at_ms FROM api_keys WHERE id = ? AND revoked_at_ms IS NULL"
     " AND (expires_at_ms IS NULL OR expires_at_ms > ?) LOCK IN SHARE MODE"
-    " ON DUPLICATE KEY UPDATE ends_at_ms = VALUES(ends_at_ms)",
-    false};
+    " ON DUPLICATE KEY UPDATE ends_at_ms = VALUES(ends_at_ms)"};
 DB_STATEMENT(expired_statement) = {
     "token_key.expired",
-    "SELECT api_key_id FROM sandbox_token_keys WHERE ends_at_ms <= ? ORDER BY ends_at_ms LIMIT 1",
-    true};
+    "SELECT api_key_id FROM sandbox_token_keys WHERE ends_at_ms <= ? ORDER BY ends_at_ms LIMIT 1"};
 
 struct note {
     const struct principal *principal;

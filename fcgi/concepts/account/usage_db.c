@@ -6,13 +6,11 @@
 /* Only the last interval of a sandbox can be open. The statements read no other, because a sandbox
  * that is often paused has very many. If the clock was set back, end an interval at its start. */
 DB_STATEMENT(close_statement) = {
-    "usage.close",
-    "UPDATE usage_intervals u JOIN (SELECT MAX(m.incarnation) AS incarnation"
-    "   FROM usage_intervals m WHERE m.sandbox_id = ?) l"
-    "   ON u.sandbox_id = ? AND u.incarnation = l.incarnation"
-    " SET u.ended_at_ms = GREATEST(?, u.started_at_ms)"
-    " WHERE u.ended_at_ms IS NULL AND u.kind <> ?",
-    false};
+    "usage.close", "UPDATE usage_intervals u JOIN (SELECT MAX(m.incarnation) AS incarnation"
+                   "   FROM usage_intervals m WHERE m.sandbox_id = ?) l"
+                   "   ON u.sandbox_id = ? AND u.incarnation = l.incarnation"
+                   " SET u.ended_at_ms = GREATEST(?, u.started_at_ms)"
+                   " WHERE u.ended_at_ms IS NULL AND u.kind <> ?"};
 /* Begin where the last interval ends, even if the clock was set back. */
 DB_STATEMENT(open_statement) = {
     "usage.open",
@@ -21,13 +19,11 @@ DB_STATEMENT(open_statement) = {
     " GREATEST(?, COALESCE(u.ended_at_ms, 0))"
     " FROM sandboxes s LEFT JOIN usage_intervals u ON u.sandbox_id = s.id AND u.incarnation ="
     "   (SELECT MAX(m.incarnation) FROM usage_intervals m WHERE m.sandbox_id = ?)"
-    " WHERE s.id = ? AND (u.sandbox_id IS NULL OR u.ended_at_ms IS NOT NULL)",
-    false};
+    " WHERE s.id = ? AND (u.sandbox_id IS NULL OR u.ended_at_ms IS NOT NULL)"};
 DB_STATEMENT(begin_statement) = {
     "usage.begin",
     "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
-    " started_at_ms) VALUES (?, ?, ?, 'runtime', ?, ?, ?, ?)",
-    false};
+    " started_at_ms) VALUES (?, ?, ?, 'runtime', ?, ?, ?, ?)"};
 /* Read ended and open intervals separately: each uses its own part of the index. */
 DB_STATEMENT(read_statement) = {
     "usage.read",
@@ -41,8 +37,7 @@ DB_STATEMENT(read_statement) = {
     "   FROM usage_intervals WHERE team_id = ? AND ended_at_ms IS NULL AND started_at_ms < ?"
     "     AND kind IN ('runtime', 'storage')"
     " ) u GROUP BY kind, cpu, memory_mb, disk_gb ORDER BY kind, cpu, memory_mb, disk_gb"
-    " LIMIT 10000",
-    true};
+    " LIMIT 10000"};
 
 static const char *const kind_names[] = {
     [USAGE_RUNTIME] = "runtime", [USAGE_STORAGE] = "storage", [USAGE_NONE] = ""};

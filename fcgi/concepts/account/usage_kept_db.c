@@ -6,13 +6,10 @@
 DB_STATEMENT(begin_kept_statement) = {
     "usage.begin_kept",
     "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
-    " size_mb, started_at_ms) VALUES (?, 0, ?, ?, 0, 0, ?, ?, ?)",
-    false};
+    " size_mb, started_at_ms) VALUES (?, 0, ?, ?, 0, 0, ?, ?, ?)"};
 DB_STATEMENT(end_kept_statement) = {
-    "usage.end_kept",
-    "UPDATE usage_intervals SET ended_at_ms = GREATEST(?, started_at_ms)"
-    " WHERE sandbox_id = ? AND incarnation = 0 AND ended_at_ms IS NULL",
-    false};
+    "usage.end_kept", "UPDATE usage_intervals SET ended_at_ms = GREATEST(?, started_at_ms)"
+                      " WHERE sandbox_id = ? AND incarnation = 0 AND ended_at_ms IS NULL"};
 DB_STATEMENT(read_kept_statement) = {
     "usage.read_kept",
     "SELECT COUNT(DISTINCT sandbox_id), CAST(COALESCE(SUM(span_ms), 0) AS UNSIGNED),"
@@ -26,8 +23,7 @@ DB_STATEMENT(read_kept_statement) = {
     "     CAST(? AS SIGNED) - GREATEST(started_at_ms, ?)"
     "   FROM usage_intervals WHERE team_id = ? AND ended_at_ms IS NULL AND started_at_ms < ?"
     "     AND kind = ?"
-    " ) u",
-    true};
+    " ) u"};
 
 static const char *const kept_names[] = {
     [USAGE_CHECKPOINT] = "snapshot", [USAGE_VOLUME] = "volume"};

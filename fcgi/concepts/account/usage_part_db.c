@@ -29,27 +29,23 @@ DB_STATEMENT(sources_statement) = {
     "SELECT p.*, " NAME_OF_THING("p.id") " FROM (SELECT 0, u.sandbox_id AS id," SUMS(
         "(u.end_ms - u.start_ms)") " FROM " INTERVALS
                                    " GROUP BY u.sandbox_id ORDER BY 4 DESC, 6 DESC, 2 LIMIT ?) p"
-                                   " ORDER BY 4 DESC, 6 DESC, 2",
-    true};
+                                   " ORDER BY 4 DESC, 6 DESC, 2"};
 
 /* Count days from the first day of the span. An interval has a part in each day that it touches. */
 #define DAY_START "GREATEST(u.start_ms, d.day_ms)"
 #define DAY_END   "LEAST(u.end_ms, d.day_ms + 86400000)"
 DB_STATEMENT(days_statement) = {
-    "usage.days",
-    "WITH RECURSIVE d AS (SELECT CAST(? AS SIGNED) AS day_ms UNION ALL"
-    "   SELECT day_ms + 86400000 FROM d WHERE day_ms + 86400000 < ?)"
-    " SELECT d.day_ms, ''," SUMS(
-        "(" DAY_END " - " DAY_START
-        ")") " FROM " INTERVALS
-             " JOIN d ON d.day_ms < u.end_ms AND d.day_ms + 86400000 > u.start_ms"
-             " GROUP BY d.day_ms ORDER BY d.day_ms LIMIT ?",
-    true};
+    "usage.days", "WITH RECURSIVE d AS (SELECT CAST(? AS SIGNED) AS day_ms UNION ALL"
+                  "   SELECT day_ms + 86400000 FROM d WHERE day_ms + 86400000 < ?)"
+                  " SELECT d.day_ms, ''," SUMS(
+                      "(" DAY_END " - " DAY_START
+                      ")") " FROM " INTERVALS
+                           " JOIN d ON d.day_ms < u.end_ms AND d.day_ms + 86400000 > u.start_ms"
+                           " GROUP BY d.day_ms ORDER BY d.day_ms LIMIT ?"};
 
 DB_STATEMENT(runs_statement) = {"usage.runs",
                                 "SELECT u.start_ms, u.end_ms FROM " INTERVALS
-                                " WHERE u.kind = 'runtime' ORDER BY u.start_ms LIMIT ?",
-                                true};
+                                " WHERE u.kind = 'runtime' ORDER BY u.start_ms LIMIT ?"};
 
 static void read_part(const struct db_rows *rows, struct usage_part *part)
 {

@@ -18,63 +18,52 @@
 
 DB_STATEMENT(list_statement) = {"approval.list",
                                 SELECT_APPROVAL " WHERE sandbox_id = ?" IS_SHOWN
-                                                " ORDER BY asked_at_ms DESC, id LIMIT 32",
-                                true};
-DB_STATEMENT(lock_statement) = {
-    "approval.lock", SELECT_APPROVAL " WHERE sandbox_id = ? AND id = ?" IS_SHOWN " FOR UPDATE",
-    false};
+                                                " ORDER BY asked_at_ms DESC, id LIMIT 32"};
+DB_STATEMENT(lock_statement) = {"approval.lock", SELECT_APPROVAL
+                                " WHERE sandbox_id = ? AND id = ?" IS_SHOWN " FOR UPDATE"};
 DB_STATEMENT(granted_statement) = {
-    "approval.granted", "SELECT id, target FROM approvals WHERE sandbox_id = ? AND until_ms > ?",
-    true};
+    "approval.granted", "SELECT id, target FROM approvals WHERE sandbox_id = ? AND until_ms > ?"};
 DB_STATEMENT(sandbox_statement) = {
-    "approval.sandbox", "SELECT network FROM sandboxes WHERE id = ? AND visible = 1 FOR UPDATE",
-    false};
+    "approval.sandbox", "SELECT network FROM sandboxes WHERE id = ? AND visible = 1 FOR UPDATE"};
 DB_STATEMENT(counts_statement) = {
     "approval.counts",
     "SELECT COALESCE(SUM(sandbox_id = ?), 0), COALESCE(SUM(user_id = ?), 0),"
     " COALESCE(SUM(team_id = ?), 0) FROM approvals WHERE (team_id = ? OR user_id = ?)"
-    " AND asked_at_ms > ?",
-    false};
+    " AND asked_at_ms > ?"};
 DB_STATEMENT(rows_statement) = {"approval.rows",
-                                "SELECT COUNT(*) FROM approvals WHERE sandbox_id = ?", false};
+                                "SELECT COUNT(*) FROM approvals WHERE sandbox_id = ?"};
 DB_STATEMENT(room_statement) = {
     "approval.room",
     "DELETE FROM approvals WHERE sandbox_id = ? AND until_ms IS NULL AND asked_at_ms <= ?"
-    " ORDER BY asked_at_ms LIMIT 1",
-    false};
+    " ORDER BY asked_at_ms LIMIT 1"};
 DB_STATEMENT(find_statement) = {"approval.find",
-                                SELECT_APPROVAL " WHERE sandbox_id = ? AND target = ?", false};
+                                SELECT_APPROVAL " WHERE sandbox_id = ? AND target = ?"};
 DB_STATEMENT(insert_statement) = {
     "approval.insert",
     "INSERT INTO approvals (id, sandbox_id, team_id, user_id, target, asked_at_ms)"
-    " VALUES (?, ?, ?, ?, ?, ?)",
-    false};
+    " VALUES (?, ?, ?, ?, ?, ?)"};
 DB_STATEMENT(again_statement) = {"approval.again",
-                                 "UPDATE approvals SET asked_at_ms = ? WHERE id = ?", false};
-DB_STATEMENT(grant_statement) = {"approval.grant", "UPDATE approvals SET until_ms = ? WHERE id = ?",
-                                 false};
+                                 "UPDATE approvals SET asked_at_ms = ? WHERE id = ?"};
+DB_STATEMENT(grant_statement) = {"approval.grant",
+                                 "UPDATE approvals SET until_ms = ? WHERE id = ?"};
 #define FORGET "UPDATE approvals SET target = id, until_ms = NULL WHERE "
-DB_STATEMENT(forget_statement) = {"approval.forget", FORGET "id = ?", false};
-DB_STATEMENT(forget_all_statement) = {"approval.forget_all", FORGET "sandbox_id = ?", false};
+DB_STATEMENT(forget_statement) = {"approval.forget", FORGET "id = ?"};
+DB_STATEMENT(forget_all_statement) = {"approval.forget_all", FORGET "sandbox_id = ?"};
 /* Teams take turns: a team may have many answers that end at once. */
 DB_STATEMENT(ended_statement) = {
-    "approval.ended",
-    "SELECT d.sandbox_id FROM (SELECT sandbox_id, MIN(until_ms) AS at_ms,"
-    "   ROW_NUMBER() OVER (PARTITION BY team_id ORDER BY MIN(until_ms)) AS place"
-    "   FROM approvals WHERE until_ms <= ? GROUP BY team_id, sandbox_id) d"
-    " ORDER BY d.place, d.at_ms LIMIT 100",
-    true};
-DB_STATEMENT(end_statement) = {
-    "approval.end", "DELETE FROM approvals WHERE sandbox_id = ? AND until_ms <= ?", false};
+    "approval.ended", "SELECT d.sandbox_id FROM (SELECT sandbox_id, MIN(until_ms) AS at_ms,"
+                      "   ROW_NUMBER() OVER (PARTITION BY team_id ORDER BY MIN(until_ms)) AS place"
+                      "   FROM approvals WHERE until_ms <= ? GROUP BY team_id, sandbox_id) d"
+                      " ORDER BY d.place, d.at_ms LIMIT 100"};
+DB_STATEMENT(end_statement) = {"approval.end",
+                               "DELETE FROM approvals WHERE sandbox_id = ? AND until_ms <= ?"};
 /* A paused sandbox gets its policy when it is resumed. */
 DB_STATEMENT(touch_statement) = {
     "approval.touch",
     "UPDATE sandboxes SET version = UUID_SHORT(), network_revision = network_revision + 1,"
-    " network_due_at_ms = IF(reserved = 1, ?, network_due_at_ms) WHERE id = ? AND visible = 1",
-    false};
+    " network_due_at_ms = IF(reserved = 1, ?, network_due_at_ms) WHERE id = ? AND visible = 1"};
 DB_STATEMENT(old_statement) = {
-    "approval.old", "DELETE FROM approvals WHERE until_ms IS NULL AND asked_at_ms < ? LIMIT 1000",
-    false};
+    "approval.old", "DELETE FROM approvals WHERE until_ms IS NULL AND asked_at_ms < ? LIMIT 1000"};
 
 static void read_approval(const struct db_rows *rows, struct approval *approval)
 {

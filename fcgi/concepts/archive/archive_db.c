@@ -12,27 +12,25 @@
     " COALESCE(object_key, ''), COALESCE(upload, ''), plain_bytes, stored_bytes, attempts," \
     " kind, evicted_at_ms IS NOT NULL FROM archives"
 
-DB_STATEMENT(current_statement) = {"archive.current", COLUMNS " WHERE current_of = ?", true};
-DB_STATEMENT(has_statement) = {
-    "archive.has", "SELECT 1 FROM archives WHERE current_of = ? AND state = 'whole'", true};
+DB_STATEMENT(current_statement) = {"archive.current", COLUMNS " WHERE current_of = ?"};
+DB_STATEMENT(has_statement) = {"archive.has",
+                               "SELECT 1 FROM archives WHERE current_of = ? AND state = 'whole'"};
 DB_STATEMENT(promise_statement) = {
-    "archive.promise", "UPDATE archives SET promised_host_id = ?, evicted_at_ms = ? WHERE id = ?",
-    false};
+    "archive.promise", "UPDATE archives SET promised_host_id = ?, evicted_at_ms = ? WHERE id = ?"};
 DB_STATEMENT(evicted_statement) = {"archive.evicted",
-                                   "UPDATE archives SET evicted_at_ms = ? WHERE id = ?", false};
+                                   "UPDATE archives SET evicted_at_ms = ? WHERE id = ?"};
 /* Not after an operation that has changed the sandbox and failed. */
 DB_STATEMENT(follow_statement) = {"archive.follow",
                                   "UPDATE archives SET incarnation = incarnation + 1"
                                   " WHERE current_of = ? AND state = 'whole'"
-                                  " AND incarnation + 1 = ?",
-                                  false};
+                                  " AND incarnation + 1 = ?"};
 #define OUTDATE(rows)                                                                       \
     "UPDATE " rows " o LEFT JOIN archives a ON a.current_of = o.id SET o.archived = 0,"     \
     " a.current_of = NULL, a.state = 'removing', a.lease_owner = '', a.lease_until_ms = ?," \
     " a.attempts = 0, a.failure = '' WHERE o.id = ?"
 static const struct db_statement outdate_statements[ARCHIVE_KINDS] = {
-    [ARCHIVE_SANDBOX] = {"archive.outdate", OUTDATE("sandboxes"), false},
-    [ARCHIVE_CHECKPOINT] = {"archive.outdate_checkpoint", OUTDATE("checkpoints"), false},
+    [ARCHIVE_SANDBOX] = {"archive.outdate", OUTDATE("sandboxes")},
+    [ARCHIVE_CHECKPOINT] = {"archive.outdate_checkpoint", OUTDATE("checkpoints")},
 };
 
 DB_STATEMENTS(everywhere) = {&outdate_statements[ARCHIVE_SANDBOX],
@@ -43,36 +41,31 @@ const struct lease_table archive_storing = LEASE_TEAMS_OWNED(
 const struct lease_table archive_removing = LEASE_TEAMS_OWNED(
     "archives.removing", "archives", "id", "lease_until_ms", "state = 'removing'", "team_id");
 
-DB_STATEMENT(get_statement) = {"archive.get", COLUMNS " WHERE id = ?", false};
+DB_STATEMENT(get_statement) = {"archive.get", COLUMNS " WHERE id = ?"};
 DB_STATEMENT(insert_statement) = {
     "archive.insert",
     "INSERT INTO archives (id, kind, object_id, current_of, team_id, state, incarnation,"
     " lease_owner, lease_until_ms, attempts, created_at_ms)"
-    " VALUES (?, ?, ?, ?, ?, 'storing', ?, ?, ?, 1, ?)",
-    false};
+    " VALUES (?, ?, ?, ?, ?, 'storing', ?, ?, ?, 1, ?)"};
 DB_STATEMENT(begun_statement) = {
     "archive.begun",
     "UPDATE archives SET object_key = ?, upload = ?, incarnation = ? WHERE id = ? AND"
-    " lease_owner = ? AND state = 'storing'",
-    false};
+    " lease_owner = ? AND state = 'storing'"};
 DB_STATEMENT(whole_statement) = {
     "archive.whole",
     "UPDATE archives SET state = 'whole', upload = NULL, plain_bytes = ?, stored_bytes = ?,"
     " failure = '', lease_until_ms = NULL, whole_at_ms = ? WHERE id = ? AND lease_owner = ?"
-    " AND state = 'storing'",
-    false};
+    " AND state = 'storing'"};
 DB_STATEMENT(failed_statement) = {
     "archive.failed",
     "UPDATE archives SET lease_until_ms = ?, failure = ? WHERE id = ? AND lease_owner = ?"
-    " AND state <> 'whole'",
-    false};
+    " AND state <> 'whole'"};
 DB_STATEMENT(drop_statement) = {
     "archive.drop",
     "UPDATE archives a LEFT JOIN sandboxes s ON s.id = a.current_of"
     " LEFT JOIN checkpoints c ON c.id = a.current_of SET s.archived = 0, c.archived = 0,"
     " a.current_of = NULL, a.state = 'removing', a.lease_owner = '', a.lease_until_ms = ?,"
-    " a.attempts = 0 WHERE a.id = ?",
-    false};
+    " a.attempts = 0 WHERE a.id = ?"};
 /* Keep the row of a lost copy when the host has no data either: the object may be found again. */
 #define MAY_BE_MADE_AGAIN(rows)                                       \
     "SELECT 1 FROM archives a JOIN " rows " o ON o.id = a.current_of" \
@@ -80,24 +73,20 @@ DB_STATEMENT(drop_statement) = {
     " WHERE a.id = ? AND h.lost_at_ms IS NULL AND a.promised_host_id IS NULL"
 DB_STATEMENT(again_statement) = {
     "archive.may_be_made_again",
-    MAY_BE_MADE_AGAIN("sandboxes") " UNION ALL " MAY_BE_MADE_AGAIN("checkpoints"), true};
-DB_STATEMENT(forget_statement) = {
-    "archive.forget", "DELETE FROM archives WHERE id = ? AND state = 'removing'", false};
+    MAY_BE_MADE_AGAIN("sandboxes") " UNION ALL " MAY_BE_MADE_AGAIN("checkpoints")};
+DB_STATEMENT(forget_statement) = {"archive.forget",
+                                  "DELETE FROM archives WHERE id = ? AND state = 'removing'"};
 DB_STATEMENT(failing_statement) = {
-    "archive.failing",
-    "SELECT COUNT(*) FROM archives WHERE state IN ('storing', 'removing')"
-    " AND failure LIKE '" ARCHIVE_AT "%'",
-    true};
-DB_STATEMENT(knows_statement) = {"archive.knows", "SELECT 1 FROM archives WHERE object_key = ?",
-                                 true};
-DB_STATEMENT(list_statement) = {
-    "archive.list", COLUMNS " WHERE state = 'whole' AND id > ? ORDER BY id LIMIT ?", true};
+    "archive.failing", "SELECT COUNT(*) FROM archives WHERE state IN ('storing', 'removing')"
+                       " AND failure LIKE '" ARCHIVE_AT "%'"};
+DB_STATEMENT(knows_statement) = {"archive.knows", "SELECT 1 FROM archives WHERE object_key = ?"};
+DB_STATEMENT(list_statement) = {"archive.list",
+                                COLUMNS " WHERE state = 'whole' AND id > ? ORDER BY id LIMIT ?"};
 
 DB_STATEMENT(report_statement) = {
     "archive.report",
     "SELECT state, COUNT(*), COALESCE(SUM(stored_bytes), 0), COALESCE(MAX(whole_at_ms), 0),"
-    " SUM(failure <> ''), kind, COUNT(evicted_at_ms) FROM archives GROUP BY state, kind",
-    true};
+    " SUM(failure <> ''), kind, COUNT(evicted_at_ms) FROM archives GROUP BY state, kind"};
 DB_STATEMENT(behind_statement) = {
     "archive.behind",
     "SELECT COUNT(*), COALESCE(MIN(l.at_ms), 0) FROM ("
@@ -107,13 +96,10 @@ DB_STATEMENT(behind_statement) = {
     " UNION ALL"
     " SELECT c.created_at_ms FROM checkpoints c LEFT JOIN archives a ON a.current_of = c.id"
     "   WHERE c.state = 'ready' AND c.archived <> 2 AND c.created_at_ms <= ?"
-    "   AND COALESCE(a.state, '') <> 'whole') l",
-    true};
+    "   AND COALESCE(a.state, '') <> 'whole') l"};
 DB_STATEMENT(failure_statement) = {
-    "archive.failure",
-    "SELECT failure FROM archives WHERE state <> 'whole' AND failure <> ''"
-    " ORDER BY lease_until_ms DESC LIMIT 1",
-    true};
+    "archive.failure", "SELECT failure FROM archives WHERE state <> 'whole' AND failure <> ''"
+                       " ORDER BY lease_until_ms DESC LIMIT 1"};
 
 DB_STATEMENTS(work) = {&archive_storing.line,  &archive_storing.due,   &archive_storing.take,
                        &archive_storing.renew, &archive_removing.line, &archive_removing.due,

@@ -18,22 +18,20 @@ DB_STATEMENT(team_statement) = {"archive.due_team",
                                 "SELECT t.id FROM teams t WHERE EXISTS (SELECT 1" SANDBOXES
                                 " AND o.team_id = t.id)"
                                 " OR EXISTS (SELECT 1" CHECKPOINTS " AND o.team_id = t.id)"
-                                " ORDER BY t.archive_turn_ms, t.id LIMIT 1",
-                                true};
+                                " ORDER BY t.archive_turn_ms, t.id LIMIT 1"};
 DB_STATEMENT(oldest_statement) = {
     "archive.due_oldest",
     "SELECT l.kind, l.id FROM ((SELECT 'sandbox' AS kind, o.id, o.stopped_at_ms AS at_ms" SANDBOXES
     " AND o.team_id = ? ORDER BY o.stopped_at_ms LIMIT 1)"
     " UNION ALL (SELECT 'checkpoint', o.id, o.created_at_ms" CHECKPOINTS
-    " AND o.team_id = ? ORDER BY o.created_at_ms LIMIT 1)) l ORDER BY l.at_ms LIMIT 1",
-    true};
+    " AND o.team_id = ? ORDER BY o.created_at_ms LIMIT 1)) l ORDER BY l.at_ms LIMIT 1"};
 static const struct db_statement mark_statements[ARCHIVE_KINDS] = {
-    [ARCHIVE_SANDBOX] = {"archive.mark", "UPDATE sandboxes SET archived = ? WHERE id = ?", false},
+    [ARCHIVE_SANDBOX] = {"archive.mark", "UPDATE sandboxes SET archived = ? WHERE id = ?"},
     [ARCHIVE_CHECKPOINT] = {"archive.mark_checkpoint",
-                            "UPDATE checkpoints SET archived = ? WHERE id = ?", false},
+                            "UPDATE checkpoints SET archived = ? WHERE id = ?"},
 };
-DB_STATEMENT(turn_statement) = {"archive.turn", "UPDATE teams SET archive_turn_ms = ? WHERE id = ?",
-                                false};
+DB_STATEMENT(turn_statement) = {"archive.turn",
+                                "UPDATE teams SET archive_turn_ms = ? WHERE id = ?"};
 
 DB_STATEMENTS(statements) = {&mark_statements[ARCHIVE_SANDBOX],
                              &mark_statements[ARCHIVE_CHECKPOINT]};

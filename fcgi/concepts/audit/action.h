@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum audit_class {
     AUDIT_ONE,     /* one transaction, which also writes its row */

@@ -62,7 +62,7 @@ static bool counts(const struct db_statement *statement, void *context)
     const struct audit *audit = context;
     if (audit->action == &audit_LOGIN_BEGIN) /* signing in may create the user first */
         return str_starts_with(statement->name, "login.");
-    return !statement->is_read && !str_starts_with(statement->name, "attempt.");
+    return !str_starts_with(statement->name, "attempt.");
 }
 
 #define TAKE(entry_, pointer)                                    \

@@ -9,8 +9,7 @@ DB_STATEMENT(insert_statement) = {
     "audit.insert",
     "INSERT INTO audit_log (id, at_ms, team_id, action, resource, actor_kind, actor_id, user_id,"
     " address, request_id, result, error, begun_id, mac_key_id, mac)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    false};
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"};
 
 /* By team, by team and action, by resource, or all rows: each has its own index. */
 #define LIST(where)                                                                              \
@@ -22,23 +21,22 @@ DB_STATEMENT(insert_statement) = {
                                            " AND (? IS NULL OR a.actor_id = ? OR a.user_id = ? " \
                                            "OR u.name = ?)"                                      \
                                            " ORDER BY a.id DESC LIMIT ?"
-DB_STATEMENT(list_statement) = {"audit.list", LIST(""), true};
-DB_STATEMENT(list_team_statement) = {"audit.list_team", LIST("a.team_id = ? AND"), true};
+DB_STATEMENT(list_statement) = {"audit.list", LIST("")};
+DB_STATEMENT(list_team_statement) = {"audit.list_team", LIST("a.team_id = ? AND")};
 DB_STATEMENT(list_action_statement) = {"audit.list_action",
-                                       LIST("a.team_id = ? AND a.action = ? AND"), true};
+                                       LIST("a.team_id = ? AND a.action = ? AND")};
 DB_STATEMENT(list_resource_statement) = {
-    "audit.list_resource", LIST("a.resource = ? AND (? IS NULL OR a.team_id = ?) AND"), true};
+    "audit.list_resource", LIST("a.resource = ? AND (? IS NULL OR a.team_id = ?) AND")};
 
 /* Find the last of so many rows of an index. */
 #define BOUND(where)                                    \
     "SELECT a.id FROM audit_log a WHERE " where         \
     " a.id >= ? AND a.id < ? ORDER BY a.id DESC LIMIT " \
     "1 OFFSET ?"
-DB_STATEMENT(bound_team_statement) = {"audit.bound_team", BOUND("a.team_id = ? AND"), true};
+DB_STATEMENT(bound_team_statement) = {"audit.bound_team", BOUND("a.team_id = ? AND")};
 DB_STATEMENT(bound_action_statement) = {"audit.bound_action",
-                                        BOUND("a.team_id = ? AND a.action = ? AND"), true};
-DB_STATEMENT(bound_resource_statement) = {"audit.bound_resource", BOUND("a.resource = ? AND"),
-                                          true};
+                                        BOUND("a.team_id = ? AND a.action = ? AND")};
+DB_STATEMENT(bound_resource_statement) = {"audit.bound_resource", BOUND("a.resource = ? AND")};
 
 int audit_row_insert(struct db *db, const struct audit_entry *entry, uint16_t mac_key_id,
                      const unsigned char mac[MAC_BYTES], struct error **err)

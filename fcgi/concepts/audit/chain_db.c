@@ -9,36 +9,30 @@
 #define LINK_COUNT   7
 
 DB_STATEMENT(last_statement) = {
-    "audit_chain.last", "SELECT " LINK_COLUMNS " FROM audit_chain c ORDER BY c.seq DESC LIMIT 1",
-    true};
+    "audit_chain.last", "SELECT " LINK_COLUMNS " FROM audit_chain c ORDER BY c.seq DESC LIMIT 1"};
 DB_STATEMENT(insert_statement) = {
     "audit_chain.insert",
     "INSERT INTO audit_chain (seq, audit_id, team_id, at_ms, row_mac, hash_key_id, hash)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?)",
-    false};
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"};
 DB_STATEMENT(waiting_statement) = {"audit_chain.waiting",
                                    "SELECT a.id, a.team_id, a.at_ms, a.mac FROM audit_log a"
                                    " LEFT JOIN audit_chain c ON c.audit_id = a.id"
-                                   " WHERE a.id >= ? AND c.audit_id IS NULL ORDER BY a.id LIMIT ?",
-                                   true};
+                                   " WHERE a.id >= ? AND c.audit_id IS NULL ORDER BY a.id LIMIT ?"};
 DB_STATEMENT(count_statement) = {
     "audit_chain.count_waiting",
     "SELECT COUNT(*) FROM audit_log a LEFT JOIN audit_chain c ON c.audit_id = a.id"
-    " WHERE c.audit_id IS NULL",
-    true};
+    " WHERE c.audit_id IS NULL"};
 DB_STATEMENT(page_statement) = {"audit_chain.page",
                                 "SELECT " LINK_COLUMNS ", a.mac_key_id, a.mac, " AUDIT_COLUMNS
                                 " FROM audit_chain c LEFT JOIN audit_log a ON a.id = c.audit_id"
-                                " WHERE c.seq > ? ORDER BY c.seq LIMIT ?",
-                                true};
+                                " WHERE c.seq > ? ORDER BY c.seq LIMIT ?"};
 DB_STATEMENT(pruned_statement) = {
     "audit_chain.pruned",
     "SELECT CAST(resource AS UNSIGNED) FROM audit_log WHERE team_id = ? AND action = 'audit.prune'"
-    " ORDER BY id DESC LIMIT 1",
-    true};
+    " ORDER BY id DESC LIMIT 1"};
 DB_STATEMENT(trimmed_statement) = {
     "audit_chain.trimmed",
-    "SELECT id FROM audit_log WHERE resource = ? AND action = 'audit.trim' LIMIT 1", true};
+    "SELECT id FROM audit_log WHERE resource = ? AND action = 'audit.trim' LIMIT 1"};
 
 static void copy_mac(unsigned char out[MAC_BYTES], const struct db_rows *rows, unsigned column)
 {

@@ -9,18 +9,16 @@
 
 DB_STATEMENT(count_statement) = {
     "audit.count_refusal",
-    "UPDATE audit_refusals SET unwritten = unwritten + 1 WHERE actor_id = ? AND until_ms > ?",
-    false};
-DB_STATEMENT(unwritten_statement) = {
-    "audit.unwritten_refusals", "SELECT unwritten FROM audit_refusals WHERE actor_id = ?", true};
+    "UPDATE audit_refusals SET unwritten = unwritten + 1 WHERE actor_id = ? AND until_ms > ?"};
+DB_STATEMENT(unwritten_statement) = {"audit.unwritten_refusals",
+                                     "SELECT unwritten FROM audit_refusals WHERE actor_id = ?"};
 DB_STATEMENT(begin_statement) = {
     "audit.begin_refusals",
     "INSERT INTO audit_refusals (actor_id, until_ms, unwritten) VALUES (?, ?, 0)"
-    " ON DUPLICATE KEY UPDATE until_ms = VALUES(until_ms), unwritten = 0",
-    false};
+    " ON DUPLICATE KEY UPDATE until_ms = VALUES(until_ms), unwritten = 0"};
 DB_STATEMENT(purge_statement) = {
     "audit.purge_refusals",
-    "DELETE FROM audit_refusals WHERE until_ms < ? ORDER BY until_ms LIMIT 1000", false};
+    "DELETE FROM audit_refusals WHERE until_ms < ? ORDER BY until_ms LIMIT 1000"};
 
 int audit_refusal_count(struct db *db, const char *actor_id, bool *is_written, uint64_t *unwritten,
                         struct error **err)

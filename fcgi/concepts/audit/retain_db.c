@@ -18,32 +18,27 @@
 /* Include removed teams, and rows without a team. The inner query jumps in the index from team to
  * team: a team's rows can be more than the server reads within its time for a statement. */
 DB_STATEMENT(teams_statement) = {
-    "audit.retain_teams",
-    "SELECT t.id, p.audit_days FROM teams t JOIN plans p ON p.name = t.plan"
-    " UNION ALL SELECT a.team_id, (SELECT MAX(audit_days) FROM plans)"
-    " FROM (SELECT DISTINCT team_id FROM audit_log) a"
-    " LEFT JOIN teams t ON t.id = a.team_id WHERE t.id IS NULL",
-    true};
+    "audit.retain_teams", "SELECT t.id, p.audit_days FROM teams t JOIN plans p ON p.name = t.plan"
+                          " UNION ALL SELECT a.team_id, (SELECT MAX(audit_days) FROM plans)"
+                          " FROM (SELECT DISTINCT team_id FROM audit_log) a"
+                          " LEFT JOIN teams t ON t.id = a.team_id WHERE t.id IS NULL"};
 /* A row audit.prune of an earlier turn alone does not start another turn. */
 DB_STATEMENT(old_statement) = {"audit.retain_old",
                                "SELECT id FROM audit_log FORCE INDEX (audit_log_team)"
-                               " WHERE team_id = ? AND id < ? AND action <> 'audit.prune' LIMIT 1",
-                               true};
+                               " WHERE team_id = ? AND id < ? AND action <> 'audit.prune' LIMIT 1"};
 /* The procedure stops at the number that it gets. Without it, the last part of a team's old rows
  * would be searched for in all its younger rows. */
 DB_STATEMENT(count_statement) = {
     "audit.retain_count",
     "SELECT COUNT(*) FROM (SELECT 1 FROM audit_log FORCE INDEX (audit_log_team)"
-    " WHERE team_id = ? AND id < ? AND at_ms < ? LIMIT ?) counted",
-    true};
-DB_STATEMENT(prune_statement) = {"audit.prune", "CALL audit_prune(?, ?, ?)", false};
+    " WHERE team_id = ? AND id < ? AND at_ms < ? LIMIT ?) counted"};
+DB_STATEMENT(prune_statement) = {"audit.prune", "CALL audit_prune(?, ?, ?)"};
 DB_STATEMENT(first_statement) = {
     "audit.retain_first",
-    "SELECT c.seq FROM audit_chain c JOIN audit_log a ON a.id = c.audit_id ORDER BY c.seq LIMIT 1",
-    true};
+    "SELECT c.seq FROM audit_chain c JOIN audit_log a ON a.id = c.audit_id ORDER BY c.seq LIMIT 1"};
 DB_STATEMENT(oldest_statement) = {"audit.retain_oldest",
-                                  "SELECT seq, at_ms FROM audit_chain ORDER BY seq LIMIT 1", true};
-DB_STATEMENT(trim_statement) = {"audit.trim", "CALL audit_trim(?)", false};
+                                  "SELECT seq, at_ms FROM audit_chain ORDER BY seq LIMIT 1"};
+DB_STATEMENT(trim_statement) = {"audit.trim", "CALL audit_trim(?)"};
 
 struct retain {
     const struct keyring *ring;

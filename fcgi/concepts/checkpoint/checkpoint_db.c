@@ -28,68 +28,55 @@
     " AND n.version > c.version AND n.state = 'ready')) ORDER BY c.id DESC LIMIT ?"
 
 DB_STATEMENT(get_statement) = {"checkpoint.get",
-                               SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'ready'", true};
-DB_STATEMENT(get_any_statement) = {"checkpoint.get_any", SELECT_CHECKPOINT " WHERE c.id = ?", true};
+                               SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'ready'"};
+DB_STATEMENT(get_any_statement) = {"checkpoint.get_any", SELECT_CHECKPOINT " WHERE c.id = ?"};
 DB_STATEMENT(lock_statement) = {"checkpoint.lock",
-                                "SELECT id FROM checkpoints WHERE id = ? FOR UPDATE", false};
+                                "SELECT id FROM checkpoints WHERE id = ? FOR UPDATE"};
 DB_STATEMENT(kept_statement) = {"checkpoint.kept",
-                                SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'kept'", true};
+                                SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'kept'"};
 DB_STATEMENT(list_statement) = {
     "checkpoint.list",
-    SELECT_CHECKPOINT " WHERE c.team_id = ? AND c.state = 'ready' AND c.id < ?" NEWEST_FIRST, true};
+    SELECT_CHECKPOINT " WHERE c.team_id = ? AND c.state = 'ready' AND c.id < ?" NEWEST_FIRST};
 DB_STATEMENT(list_of_sandbox_statement) = {
     "checkpoint.list_of_sandbox",
     SELECT_CHECKPOINT " WHERE c.sandbox_id = ? AND c.state = 'ready' AND c.team_id = ?"
-                      " AND c.id < ?" NEWEST_FIRST,
-    true};
-DB_STATEMENT(find_statement) = {"checkpoint.find",
-                                SELECT_CHECKPOINT
+                      " AND c.id < ?" NEWEST_FIRST};
+DB_STATEMENT(find_statement) = {"checkpoint.find", SELECT_CHECKPOINT
                                 " WHERE c.team_id = ? AND c.name = ? AND (? = 0 OR c.version = ?)"
-                                " AND c.state = 'ready' ORDER BY c.version DESC LIMIT 1",
-                                true};
-DB_STATEMENT(list_tags_statement) = {"checkpoint.list_tags",
-                                     SELECT_CHECKPOINT
+                                " AND c.state = 'ready' ORDER BY c.version DESC LIMIT 1"};
+DB_STATEMENT(list_tags_statement) = {"checkpoint.list_tags", SELECT_CHECKPOINT
                                      " WHERE c.team_id = ? AND c.state = 'ready'"
                                      " AND SUBSTRING_INDEX(c.name, ':', 1) = ?"
-                                     " ORDER BY c.name, c.version DESC LIMIT 100000",
-                                     true};
+                                     " ORDER BY c.name, c.version DESC LIMIT 100000"};
 DB_STATEMENT(next_version_statement) = {
     "checkpoint.next_version",
-    "SELECT COALESCE(MAX(version), 0) + 1 FROM checkpoints WHERE team_id = ? AND name = ?", true};
+    "SELECT COALESCE(MAX(version), 0) + 1 FROM checkpoints WHERE team_id = ? AND name = ?"};
 /* MySQL and MariaDB both know this form of a shared lock. */
 DB_STATEMENT(hold_statement) = {
     "checkpoint.hold",
     "SELECT host_id FROM checkpoints WHERE id = ? AND state IN ('ready', 'forking', 'kept')"
-    " LOCK IN SHARE MODE",
-    false};
+    " LOCK IN SHARE MODE"};
 DB_STATEMENT(count_statement) = {
     "checkpoint.count",
     "SELECT COUNT(*) FROM checkpoints WHERE team_id = ? AND state IN ('creating', 'ready')"
-    " AND name IS NOT NULL",
-    true};
+    " AND name IS NOT NULL"};
 DB_STATEMENT(insert_statement) = {
     "checkpoint.insert",
     "INSERT INTO checkpoints (id, team_id, created_by, sandbox_id, incarnation, name, state,"
     " template_slug, template_version_id, parent_id, cpu, memory_mb, disk_gb, size_mb, host_id,"
     " instance_name, memory, for_fork, agent_instance, agent_key_id, version, lease_until_ms,"
     " created_at_ms)"
-    " VALUES (?, ?, ?, ?, ?, ?, 'creating', ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
-    false};
+    " VALUES (?, ?, ?, ?, ?, ?, 'creating', ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 0, ?)"};
 DB_STATEMENT(ready_statement) = {"checkpoint.ready",
                                  "UPDATE checkpoints SET state = ?, size_mb = ?, lease_until_ms = ?"
-                                 " WHERE id = ? AND state = 'creating'",
-                                 false};
-DB_STATEMENT(size_statement) = {"checkpoint.size", "SELECT size_mb FROM checkpoints WHERE id = ?",
-                                true};
+                                 " WHERE id = ? AND state = 'creating'"};
+DB_STATEMENT(size_statement) = {"checkpoint.size", "SELECT size_mb FROM checkpoints WHERE id = ?"};
 DB_STATEMENT(made_in_statement) = {
     "checkpoint.made_in",
-    "SELECT id FROM checkpoints WHERE sandbox_id = ? AND incarnation = ? AND state = 'creating'",
-    true};
+    "SELECT id FROM checkpoints WHERE sandbox_id = ? AND incarnation = ? AND state = 'creating'"};
 DB_STATEMENT(deleting_statement) = {
-    "checkpoint.deleting",
-    "UPDATE checkpoints SET state = 'deleting', lease_until_ms = ?"
-    " WHERE id = ? AND state IN ('creating', 'ready', 'forking', 'kept')",
-    false};
+    "checkpoint.deleting", "UPDATE checkpoints SET state = 'deleting', lease_until_ms = ?"
+                           " WHERE id = ? AND state IN ('creating', 'ready', 'forking', 'kept')"};
 /* The row and its sandbox change in one transaction. So no other transaction sees an unfinished
  * checkpoint with another state of its sandbox. */
 DB_STATEMENT(abandoned_statement) = {
@@ -98,8 +85,7 @@ DB_STATEMENT(abandoned_statement) = {
     " WHERE c.state = 'creating' AND (s.incarnation <> c.incarnation OR"
     " s.state NOT IN ('checkpointing', 'copying'))"
     " UNION ALL"
-    " SELECT id FROM checkpoints WHERE state = 'forking' AND lease_until_ms < ? LIMIT 100",
-    true};
+    " SELECT id FROM checkpoints WHERE state = 'forking' AND lease_until_ms < ? LIMIT 100"};
 static const struct lease_table removals = LEASE_TEAMS(
     "checkpoints", "checkpoints", "id", "lease_until_ms", "state = 'deleting'", "team_id");
 DB_STATEMENT(in_use_statement) = {
@@ -107,33 +93,28 @@ DB_STATEMENT(in_use_statement) = {
     "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"
     " WHERE s.snapshot_id = ? AND s.state = 'restoring' AND o.kind IN ('create', 'fork', "
     "'rollback')"
-    " UNION ALL"
-    " SELECT 1 FROM template_versions v WHERE v.checkpoint_id = ? AND v.state = 'building' LIMIT 1",
-    true};
+    " UNION ALL SELECT 1 FROM template_versions v"
+    " WHERE v.checkpoint_id = ? AND v.state = 'building' LIMIT 1"};
 DB_STATEMENT(forking_statement) = {
-    "checkpoint.forking",
-    "SELECT 1 FROM checkpoints c JOIN sandboxes s ON s.snapshot_id = c.id"
-    " JOIN operations o ON o.id = s.operation_id"
-    " WHERE c.sandbox_id = ? AND c.for_fork AND o.kind = 'fork' LIMIT 1",
-    true};
+    "checkpoint.forking", "SELECT 1 FROM checkpoints c JOIN sandboxes s ON s.snapshot_id = c.id"
+                          " JOIN operations o ON o.id = s.operation_id"
+                          " WHERE c.sandbox_id = ? AND c.for_fork AND o.kind = 'fork' LIMIT 1"};
 DB_STATEMENT(made_from_statement) = {
     "checkpoint.made_from",
-    "SELECT instance_name FROM sandboxes WHERE snapshot_id = ? AND state <> 'destroyed' LIMIT 1000",
-    true};
+    "SELECT instance_name FROM sandboxes WHERE snapshot_id = ? AND state <> 'destroyed'"
+    " LIMIT 1000"};
 DB_STATEMENT(deleted_statement) = {"checkpoint.deleted",
                                    "UPDATE checkpoints SET state = 'deleted', deleted_at_ms = ?"
-                                   " WHERE id = ? AND state = 'deleting'",
-                                   false};
+                                   " WHERE id = ? AND state = 'deleting'"};
 DB_STATEMENT(uses_instance_statement) = {
     "checkpoint.uses_instance",
-    "SELECT 1 FROM checkpoints WHERE instance_name = ? AND host_id = ? AND state <> 'deleted'",
-    true};
+    "SELECT 1 FROM checkpoints WHERE instance_name = ? AND host_id = ? AND state <> 'deleted'"};
 DB_STATEMENT(of_instance_statement) = {
     "checkpoint.of_instance",
-    "SELECT id FROM checkpoints WHERE instance_name = ? AND state <> 'deleted'", true};
+    "SELECT id FROM checkpoints WHERE instance_name = ? AND state <> 'deleted'"};
 DB_STATEMENT(on_host_statement) = {
     "checkpoint.on_host",
-    SELECT_CHECKPOINT " WHERE c.host_id = ? AND c.state IN ('ready', 'kept') LIMIT 1000000", true};
+    SELECT_CHECKPOINT " WHERE c.host_id = ? AND c.state IN ('ready', 'kept') LIMIT 1000000"};
 
 DB_STATEMENTS(statements) = {&removals.line, &removals.due, &removals.take, &removals.renew};
 

@@ -17,12 +17,10 @@ DB_STATEMENT(leaving_statement) = {
               "   AND NOT EXISTS (SELECT 1 FROM moves m WHERE m.id = c.id"
               "     AND (m.state <> 'failed' OR m.finished_at_ms > ?))) l"
               " ORDER BY EXISTS (SELECT 1 FROM moves m WHERE m.team_id = l.team_id"
-              "   AND m.state = 'copying'), l.n, RAND() LIMIT ?",
-    false};
+              "   AND m.state = 'copying'), l.n, RAND() LIMIT ?"};
 DB_STATEMENT(rehost_statement) = {"checkpoint_move.rehost",
                                   "UPDATE checkpoints SET host_id = ? WHERE id = ? AND host_id = ?"
-                                  " AND state IN ('ready', 'kept')",
-                                  false};
+                                  " AND state IN ('ready', 'kept')"};
 DB_STATEMENT(in_use_statement) = {
     "checkpoint_move.in_use",
     "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"
@@ -30,8 +28,7 @@ DB_STATEMENT(in_use_statement) = {
     " AND o.kind IN ('create', 'fork', 'rollback')"
     " UNION ALL"
     " SELECT 1 FROM template_versions v WHERE v.checkpoint_id = ? AND v.state = 'building'"
-    "   AND v.attempts > 0 LIMIT 1",
-    true};
+    "   AND v.attempts > 0 LIMIT 1"};
 
 int checkpoint_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                            char (*ids)[ID_SIZE], unsigned *count, struct error **err)

@@ -7,10 +7,10 @@
 
 #define MIB_PER_GIB 1024
 
-DB_STATEMENT(exists_statement) = {"memory_image.exists", "SELECT 1 FROM memory_images WHERE id = ?",
-                                  true};
+DB_STATEMENT(exists_statement) = {"memory_image.exists",
+                                  "SELECT 1 FROM memory_images WHERE id = ?"};
 DB_STATEMENT(lock_user_statement) = {"memory_image.lock_user",
-                                     "SELECT 1 FROM users WHERE id = ? FOR UPDATE", false};
+                                     "SELECT 1 FROM users WHERE id = ? FOR UPDATE"};
 /* A user's limit in all teams together is the largest plan among these teams. */
 DB_STATEMENT(used_statement) = {
     "memory_image.used",
@@ -18,13 +18,11 @@ DB_STATEMENT(used_statement) = {
     "   WHERE team_id = ?),"
     " (SELECT CAST(COALESCE(SUM(size_mb), 0) AS UNSIGNED) FROM memory_images WHERE user_id = ?),"
     " (SELECT COALESCE(MAX(p.paused_memory_gb), 0) FROM memberships m"
-    "   JOIN teams t ON t.id = m.team_id JOIN plans p ON p.name = t.plan WHERE m.user_id = ?)",
-    true};
+    "   JOIN teams t ON t.id = m.team_id JOIN plans p ON p.name = t.plan WHERE m.user_id = ?)"};
 DB_STATEMENT(insert_statement) = {
     "memory_image.insert",
-    "INSERT INTO memory_images (id, team_id, user_id, size_mb) VALUES (?, ?, ?, ?)", false};
-DB_STATEMENT(drop_statement) = {"memory_image.drop", "DELETE FROM memory_images WHERE id = ?",
-                                false};
+    "INSERT INTO memory_images (id, team_id, user_id, size_mb) VALUES (?, ?, ?, ?)"};
+DB_STATEMENT(drop_statement) = {"memory_image.drop", "DELETE FROM memory_images WHERE id = ?"};
 
 static int exceeded(uint64_t limit_mb, uint64_t used_mb, uint32_t size_mb, const char *owner,
                     struct error **err)

@@ -5,7 +5,6 @@
  * fit.
  */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"

@@ -13,19 +13,16 @@
 
 DB_STATEMENT(add_statement) = {
     "event.add",
-    "INSERT INTO event_outbox (team_id, kind, sandbox_id, data, at_ms) VALUES (?, ?, ?, ?, ?)",
-    false};
+    "INSERT INTO event_outbox (team_id, kind, sandbox_id, data, at_ms) VALUES (?, ?, ?, ?, ?)"};
 
 DB_STATEMENT(resting_statement) = {
     "event.resting",
-    "SELECT 1 FROM event_throttles WHERE subject = ? AND kind = ? AND until_ms > ?", true};
+    "SELECT 1 FROM event_throttles WHERE subject = ? AND kind = ? AND until_ms > ?"};
 DB_STATEMENT(again_statement) = {
     "event.again",
-    "UPDATE event_throttles SET until_ms = ? WHERE subject = ? AND kind = ? AND until_ms <= ?",
-    false};
+    "UPDATE event_throttles SET until_ms = ? WHERE subject = ? AND kind = ? AND until_ms <= ?"};
 DB_STATEMENT(first_statement) = {
-    "event.first", "INSERT IGNORE INTO event_throttles (subject, kind, until_ms) VALUES (?, ?, ?)",
-    false};
+    "event.first", "INSERT IGNORE INTO event_throttles (subject, kind, until_ms) VALUES (?, ?, ?)"};
 
 /* Rows get their numbers in the order in which they are inserted, and only from the process that
  * holds this lock until its commit. Readers can therefore continue from a number.
@@ -33,84 +30,66 @@ DB_STATEMENT(first_statement) = {
  * The DELETE finds its rows through the inserted ones, never by a scan of the outbox. The server
  * prefers a scan for a short table, and would then wait for uncommitted rows of others. */
 DB_STATEMENT(lock_statement) = {
-    "event.lock", "SELECT last_id FROM event_sequencer WHERE one = 1 FOR UPDATE SKIP LOCKED",
-    false};
-DB_STATEMENT(waiting_statement) = {"event.waiting", "SELECT 1 FROM event_outbox LIMIT 1", true};
+    "event.lock", "SELECT last_id FROM event_sequencer WHERE one = 1 FOR UPDATE SKIP LOCKED"};
+DB_STATEMENT(waiting_statement) = {"event.waiting", "SELECT 1 FROM event_outbox LIMIT 1"};
 DB_STATEMENT(move_statement) = {
     "event.move",
     "INSERT INTO events (seq, team_id, kind, sandbox_id, data, at_ms)"
-    " SELECT seq, team_id, kind, sandbox_id, data, at_ms FROM event_outbox ORDER BY seq LIMIT ?",
-    false};
+    " SELECT seq, team_id, kind, sandbox_id, data, at_ms FROM event_outbox ORDER BY seq LIMIT ?"};
 DB_STATEMENT(moved_statement) = {
     "event.moved",
     "DELETE o FROM events e STRAIGHT_JOIN event_outbox o FORCE INDEX (PRIMARY) ON o.seq = e.seq"
-    " WHERE e.id > ?",
-    false};
+    " WHERE e.id > ?"};
 DB_STATEMENT(advance_statement) = {
     "event.advance",
-    "UPDATE event_sequencer SET last_id = (SELECT MAX(id) FROM events) WHERE one = 1", false};
+    "UPDATE event_sequencer SET last_id = (SELECT MAX(id) FROM events) WHERE one = 1"};
 
-DB_STATEMENT(head_statement) = {"event.head", "SELECT last_id FROM event_sequencer WHERE one = 1",
-                                true};
+DB_STATEMENT(head_statement) = {"event.head", "SELECT last_id FROM event_sequencer WHERE one = 1"};
 DB_STATEMENT(backlog_statement) = {
-    "event.backlog",
-    "SELECT COUNT(*), CAST(COALESCE(GREATEST(? - MIN(at_ms), 0), 0) AS UNSIGNED) FROM event_outbox",
-    true};
+    "event.backlog", "SELECT COUNT(*), CAST(COALESCE(GREATEST(? - MIN(at_ms), 0), 0) AS UNSIGNED)"
+                     " FROM event_outbox"};
 
 #define SELECT_EVENT                                                               \
     "SELECT e.id, e.team_id, t.slug, e.kind, COALESCE(e.sandbox_id, ''), e.data, " \
     "e.at_ms, " NAME_OF_SANDBOX("e.sandbox_id") " FROM events e"
 #define OF_FILTER \
     " AND e.id > ? AND e.id <= ? AND e.at_ms >= ? AND (? = '' OR FIND_IN_SET(e.kind, ?))"
-DB_STATEMENT(list_statement) = {"event.list",
-                                SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
-                                             " WHERE e.team_id = ?" OF_FILTER
-                                             " ORDER BY e.id LIMIT ?",
-                                true};
-DB_STATEMENT(list_of_sandbox_statement) = {
-    "event.list_of_sandbox",
-    SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
-                 " WHERE e.team_id = ?" OF_FILTER " AND e.sandbox_id = ? ORDER BY e.id LIMIT ?",
-    true};
+DB_STATEMENT(list_statement) = {"event.list", SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
+                                                           " WHERE e.team_id = ?" OF_FILTER
+                                                           " ORDER BY e.id LIMIT ?"};
+DB_STATEMENT(list_of_sandbox_statement) = {"event.list_of_sandbox", SELECT_EVENT
+                                           " JOIN teams t ON t.id = e.team_id"
+                                           " WHERE e.team_id = ?" OF_FILTER
+                                           " AND e.sandbox_id = ? ORDER BY e.id LIMIT ?"};
 DB_STATEMENT(scan_end_statement) = {
     "event.scan_end",
     "SELECT id FROM events FORCE INDEX (events_of_team) WHERE team_id = ? AND id > ? AND id <= ?"
-    " ORDER BY id LIMIT 1 OFFSET ?",
-    true};
+    " ORDER BY id LIMIT 1 OFFSET ?"};
 /* These pages skip rows by an offset, so the offset is bounded. */
 #define PAGE_OF " AND FIND_IN_SET(e.kind, ?) AND (? = '' OR e.sandbox_id = ?) ORDER BY e.id"
 DB_STATEMENT(page_newest_statement) = {
-    "event.page_newest",
-    SELECT_EVENT " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF
-                 " DESC LIMIT ? OFFSET ?",
-    true};
+    "event.page_newest", SELECT_EVENT
+    " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF " DESC LIMIT ? OFFSET ?"};
 DB_STATEMENT(page_oldest_statement) = {
-    "event.page_oldest",
-    SELECT_EVENT " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF
-                 " LIMIT ? OFFSET ?",
-    true};
-DB_STATEMENT(list_all_statement) = {"event.list_all",
-                                    SELECT_EVENT
+    "event.page_oldest", SELECT_EVENT
+    " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF " LIMIT ? OFFSET ?"};
+DB_STATEMENT(list_all_statement) = {"event.list_all", SELECT_EVENT
                                     " STRAIGHT_JOIN teams t ON t.id = e.team_id"
-                                    " WHERE e.id > ? AND e.id <= ? ORDER BY e.id LIMIT ?",
-                                    true};
+                                    " WHERE e.id > ? AND e.id <= ? ORDER BY e.id LIMIT ?"};
 
-DB_STATEMENT(purge_old_statement) = {
-    "event.purge_old", "DELETE FROM events WHERE at_ms < ? ORDER BY at_ms LIMIT ?", false};
+DB_STATEMENT(purge_old_statement) = {"event.purge_old",
+                                     "DELETE FROM events WHERE at_ms < ? ORDER BY at_ms LIMIT ?"};
 /* The first turn finds teams through the index by team, later turns through the newest numbers. */
-DB_STATEMENT(teams_statement) = {"event.teams", "SELECT DISTINCT team_id FROM events LIMIT ?",
-                                 true};
+DB_STATEMENT(teams_statement) = {"event.teams", "SELECT DISTINCT team_id FROM events LIMIT ?"};
 DB_STATEMENT(teams_since_statement) = {
     "event.teams_since",
-    "SELECT DISTINCT team_id FROM events FORCE INDEX (PRIMARY) WHERE id > ? LIMIT ?", true};
+    "SELECT DISTINCT team_id FROM events FORCE INDEX (PRIMARY) WHERE id > ? LIMIT ?"};
 DB_STATEMENT(bound_statement) = {
-    "event.bound", "SELECT id FROM events WHERE team_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
-    true};
+    "event.bound", "SELECT id FROM events WHERE team_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?"};
 DB_STATEMENT(purge_team_statement) = {
-    "event.purge_team", "DELETE FROM events WHERE team_id = ? AND id <= ? ORDER BY id LIMIT ?",
-    false};
+    "event.purge_team", "DELETE FROM events WHERE team_id = ? AND id <= ? ORDER BY id LIMIT ?"};
 DB_STATEMENT(purge_throttles_statement) = {
-    "event.purge_throttles", "DELETE FROM event_throttles WHERE until_ms < ? LIMIT ?", false};
+    "event.purge_throttles", "DELETE FROM event_throttles WHERE until_ms < ? LIMIT ?"};
 
 /* --- writing --- */
 

@@ -11,23 +11,21 @@
 
 DB_STATEMENT(keys_statement) = {
     "front.keys",
-    "SELECT key_id, fingerprint, in_use, added_at_ms FROM keyring_keys ORDER BY key_id", true};
+    "SELECT key_id, fingerprint, in_use, added_at_ms FROM keyring_keys ORDER BY key_id"};
 DB_STATEMENT(add_key_statement) = {
     "front.add_key",
     "INSERT INTO keyring_keys (key_id, fingerprint, in_use, added_at_ms) VALUES (?, ?, ?, ?)"
-    " ON DUPLICATE KEY UPDATE in_use = GREATEST(in_use, VALUES(in_use))",
-    false};
+    " ON DUPLICATE KEY UPDATE in_use = GREATEST(in_use, VALUES(in_use))"};
 DB_STATEMENT(forget_key_statement) = {"front.forget_key",
-                                      "DELETE FROM keyring_keys WHERE key_id = ?", false};
+                                      "DELETE FROM keyring_keys WHERE key_id = ?"};
 DB_STATEMENT(put_statement) = {
     "front.put",
     "INSERT INTO fronts (name, settings, seen_at_ms) VALUES (?, ?, ?)"
-    " ON DUPLICATE KEY UPDATE settings = VALUES(settings), seen_at_ms = VALUES(seen_at_ms)",
-    false};
-DB_STATEMENT(drop_statement) = {"front.drop", "DELETE FROM fronts WHERE seen_at_ms < ?", false};
+    " ON DUPLICATE KEY UPDATE settings = VALUES(settings), seen_at_ms = VALUES(seen_at_ms)"};
+DB_STATEMENT(drop_statement) = {"front.drop", "DELETE FROM fronts WHERE seen_at_ms < ?"};
 DB_STATEMENT(list_statement) = {
-    "front.list", "SELECT name, settings FROM fronts WHERE seen_at_ms > ? ORDER BY name LIMIT 1000",
-    true};
+    "front.list",
+    "SELECT name, settings FROM fronts WHERE seen_at_ms > ? ORDER BY name LIMIT 1000"};
 
 int front_row_keys(struct db *db, struct front_key **keys, unsigned *count, struct error **err)
 {

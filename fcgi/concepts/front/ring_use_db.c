@@ -5,17 +5,14 @@
 /* Bytes 2 and 3 of a sealed value are its key (crypto/aead.h). Some rows have an empty value. */
 #define KEY_OF(column) "LENGTH(" column ") > 3 AND SUBSTRING(" column ", 2, 2)"
 
-#define SEALED(name, table, id, column)                                                          \
-    DB_STATEMENT(name##_list) = {"ring." #name "_list",                                          \
-                                 "SELECT " id ", " column " FROM " table " WHERE " id            \
-                                 " > ? AND " KEY_OF(column) " <> ? ORDER BY " id " LIMIT 100",   \
-                                 false};                                                         \
-    DB_STATEMENT(name##_put) = {                                                                 \
-        "ring." #name "_put",                                                                    \
-        "UPDATE " table " SET " column " = ? WHERE " id " = ? AND " column " = ?", false};       \
-    DB_STATEMENT(name##_count) = {"ring." #name "_count",                                        \
-                                  "SELECT COUNT(*) FROM " table " WHERE " KEY_OF(column) " = ?", \
-                                  false}
+#define SEALED(name, table, id, column)                                                            \
+    DB_STATEMENT(name##_list) = {"ring." #name "_list",                                            \
+                                 "SELECT " id ", " column " FROM " table " WHERE " id              \
+                                 " > ? AND " KEY_OF(column) " <> ? ORDER BY " id " LIMIT 100"};    \
+    DB_STATEMENT(name##_put) = {"ring." #name "_put", "UPDATE " table " SET " column               \
+                                                      " = ? WHERE " id " = ? AND " column " = ?"}; \
+    DB_STATEMENT(name##_count) = {"ring." #name "_count",                                          \
+                                  "SELECT COUNT(*) FROM " table " WHERE " KEY_OF(column) " = ?"}
 SEALED(factor, "users", "id", "totp_sealed");
 SEALED(join, "host_joins", "id", "sealed");
 SEALED(recipe, "template_recipes", "template_version_id", "sealed");
@@ -46,7 +43,7 @@ const struct ring_column ring_columns[] = {
 const unsigned ring_column_count = ARRAY_SIZE(ring_columns);
 
 #define REFERENCE(name, from) \
-    DB_STATEMENT(name##_count) = {"ring." #name "_count", "SELECT COUNT(*) FROM " from, false}
+    DB_STATEMENT(name##_count) = {"ring." #name "_count", "SELECT COUNT(*) FROM " from}
 /* Rows of these may stay for long after their end, and then need no key. */
 #define IS_OPEN "expires_at_ms > UNIX_TIMESTAMP(NOW(3)) * 1000"
 REFERENCE(login, "logins WHERE hash_key_id <= ?");

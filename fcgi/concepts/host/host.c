@@ -2,7 +2,6 @@
 #include "host/host.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

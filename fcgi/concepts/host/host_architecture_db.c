@@ -4,8 +4,7 @@
 
 DB_STATEMENT(other_statement) = {"host.other_architecture",
                                  "SELECT name, architecture FROM hosts WHERE name <> ?"
-                                 " AND architecture NOT IN ('', ?) AND lost_at_ms IS NULL LIMIT 1",
-                                 true};
+                                 " AND architecture NOT IN ('', ?) AND lost_at_ms IS NULL LIMIT 1"};
 
 int host_check_architecture(struct db *db, const char *name, const char *architecture,
                             struct error **err)

@@ -5,33 +5,29 @@
 #include "host/host.h"
 
 DB_STATEMENT(note_condition_statement) = {
-    "host.note_condition", "UPDATE hosts SET silent_since_ms = ?, down_since_ms = ? WHERE id = ?",
-    false};
+    "host.note_condition", "UPDATE hosts SET silent_since_ms = ?, down_since_ms = ? WHERE id = ?"};
 /* Only operations that failed and wait for their next attempt. A first attempt may still be in
  * progress. */
 DB_STATEMENT(hurry_statement) = {
     "host.hurry",
     "UPDATE operations o JOIN sandboxes s ON s.operation_id = o.id SET o.lease_until_ms = ?"
-    " WHERE s.host_id = ? AND o.state = 'running' AND o.last_error <> '' AND o.lease_until_ms > ?",
-    false};
+    " WHERE s.host_id = ? AND o.state = 'running' AND o.last_error <> '' AND o.lease_until_ms > ?"};
 DB_STATEMENT(note_lost_statement) = {
     "host.note_lost",
     "UPDATE hosts SET state = 'draining', lost_at_ms = ?, down_since_ms = COALESCE(down_since_ms, "
-    "silent_since_ms, ?) WHERE id = ?",
-    false};
+    "silent_since_ms, ?) WHERE id = ?"};
 DB_STATEMENT(lost_sources_statement) = {"host.lost_sources",
-                                        "DELETE FROM template_sources WHERE host_id = ?", false};
+                                        "DELETE FROM template_sources WHERE host_id = ?"};
 DB_STATEMENT(lost_warm_statement) = {"host.lost_warm",
-                                     "DELETE FROM warm_instances WHERE host_id = ?", false};
+                                     "DELETE FROM warm_instances WHERE host_id = ?"};
 DB_STATEMENT(lost_addresses_statement) = {
     "host.lost_addresses",
     "UPDATE host_addresses SET policy_of = NULL, policy_due_at_ms = NULL,"
     " holder = IF(holder IN (SELECT instance_name FROM warm_instances), NULL, holder)"
-    " WHERE host_id = ?",
-    false};
+    " WHERE host_id = ?"};
 
-DB_STATEMENT(is_lost_statement) = {
-    "host.is_lost", "SELECT 1 FROM hosts WHERE id = ? AND lost_at_ms IS NOT NULL", true};
+DB_STATEMENT(is_lost_statement) = {"host.is_lost",
+                                   "SELECT 1 FROM hosts WHERE id = ? AND lost_at_ms IS NOT NULL"};
 
 static struct db_value null_or_time(int64_t at_ms)
 {

@@ -29,51 +29,43 @@
     " h.used_vcpus, h.used_memory_mb, h.sandboxes," \
     " COALESCE(p.total_mb, 0), COALESCE(p.used_mb, 0), COALESCE(p.promised_gb, 0)"
 
-DB_STATEMENT(get_statement) = {"host.get", "SELECT " COLUMNS " FROM hosts h WHERE h.id = ?", true};
+DB_STATEMENT(get_statement) = {"host.get", "SELECT " COLUMNS " FROM hosts h WHERE h.id = ?"};
 DB_STATEMENT(get_by_name_statement) = {"host.get_by_name",
-                                       "SELECT " COLUMNS " FROM hosts h WHERE h.name = ?", true};
+                                       "SELECT " COLUMNS " FROM hosts h WHERE h.name = ?"};
 DB_STATEMENT(list_statement) = {"host.list",
                                 "SELECT " COLUMNS "," USED
                                 " FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id"
-                                " ORDER BY h.name LIMIT 10000",
-                                true};
+                                " ORDER BY h.name LIMIT 10000"};
 DB_STATEMENT(set_state_statement) = {
-    "host.set_state",
-    "UPDATE hosts SET state = ?, leaving = 0"
-    " WHERE name = ? AND lost_at_ms IS NULL AND state <> 'joining'",
-    false};
+    "host.set_state", "UPDATE hosts SET state = ?, leaving = 0"
+                      " WHERE name = ? AND lost_at_ms IS NULL AND state <> 'joining'"};
 DB_STATEMENT(joined_statement) = {
-    "host.joined", "UPDATE hosts SET state = 'active' WHERE id = ? AND state = 'joining'", false};
+    "host.joined", "UPDATE hosts SET state = 'active' WHERE id = ? AND state = 'joining'"};
 DB_STATEMENT(set_memory_low_statement) = {
-    "host.set_memory_low", "UPDATE hosts SET memory_low = ? WHERE id = ? AND memory_low <> ?",
-    false};
+    "host.set_memory_low", "UPDATE hosts SET memory_low = ? WHERE id = ? AND memory_low <> ?"};
 
 /* --- writing a host --- */
 
 DB_STATEMENT(lock_all_statement) = {
     "host.lock_all",
-    "SELECT id, name, address_range, relay_url, lost_at_ms FROM hosts ORDER BY id FOR UPDATE",
-    false};
+    "SELECT id, name, address_range, relay_url, lost_at_ms FROM hosts ORDER BY id FOR UPDATE"};
 DB_STATEMENT(insert_statement) = {
     "host.insert",
     "INSERT INTO hosts (name, state, url, server_cert, project, pool, nic_prefix, address_range,"
     " vcpus, memory_mb, firewall_url, disk_overcommit, memory_overcommit, relay_url, network,"
     " architecture, created_at_ms)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    false};
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"};
 DB_STATEMENT(update_statement) = {
     "host.update",
     "UPDATE hosts SET url = ?, server_cert = ?, project = ?, pool = ?, nic_prefix = ?,"
     " address_range = ?, vcpus = ?, memory_mb = ?, firewall_url = ?, disk_overcommit = ?,"
-    " memory_overcommit = ?, relay_url = ?, network = ?, architecture = ? WHERE name = ?",
-    false};
+    " memory_overcommit = ?, relay_url = ?, network = ?, architecture = ? WHERE name = ?"};
 DB_STATEMENT(address_in_use_statement) = {
     "host.address_in_use",
     "SELECT address FROM host_addresses"
-    " WHERE host_id = ? AND (holder IS NOT NULL OR policy_of IS NOT NULL) LIMIT 1",
-    false};
-DB_STATEMENT(delete_addresses_statement) = {
-    "host.delete_addresses", "DELETE FROM host_addresses WHERE host_id = ? LIMIT ?", false};
+    " WHERE host_id = ? AND (holder IS NOT NULL OR policy_of IS NOT NULL) LIMIT 1"};
+DB_STATEMENT(delete_addresses_statement) = {"host.delete_addresses",
+                                            "DELETE FROM host_addresses WHERE host_id = ? LIMIT ?"};
 
 /* The numbers 0 to 4095 as three hexadecimal digits. Both servers stop recursive queries at a
  * thousand rows unless a setting allows more.
@@ -95,33 +87,27 @@ DB_STATEMENT(insert_addresses_statement) = {
     "INSERT INTO host_addresses (host_id, address)"
     " SELECT CAST(? AS UNSIGNED), w.address FROM (SELECT CAST(? AS UNSIGNED) + " NUMBER
     " AS address FROM " DIGIT " d2 CROSS JOIN " DIGIT " d1 CROSS JOIN " DIGIT " d0 WHERE " NUMBER
-    " < ?) w WHERE NOT EXISTS (SELECT 1 FROM host_addresses a WHERE a.address = w.address)",
-    false};
+    " < ?) w WHERE NOT EXISTS (SELECT 1 FROM host_addresses a WHERE a.address = w.address)"};
 
 /* --- placement --- */
 
 /* The hosts from which a create draws: those that can start the version. */
 DB_STATEMENT(sources_statement) = {
-    "host.sources",
-    "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
-    " WHERE t.template_version_id = ? AND h.state = 'active' AND " HOST_ANSWERS(
-        "h.") " LIMIT 10000",
-    true};
+    "host.sources", "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
+                    " WHERE t.template_version_id = ? AND h.state = 'active' AND " HOST_ANSWERS(
+                        "h.") " LIMIT 10000"};
 /* Find hosts that probably have room, among a few and among all, without locks. The statement that
  * locks the row decides. */
 DB_STATEMENT(drawn_statement) = {
-    "host.drawn",
-    "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HOST_HAS_ROOM
-    " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 3",
-    false};
+    "host.drawn", "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HOST_HAS_ROOM
+                  " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 3"};
 DB_STATEMENT(candidates_statement) = {
     "host.candidates",
     "SELECT h.id FROM hosts h JOIN template_sources t ON t.host_id = h.id"
     " WHERE t.template_version_id = ? AND (? = 0 OR h.id = ?) AND " HOST_HAS_ROOM
-    " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 1000",
-    false};
+    " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 1000"};
 DB_STATEMENT(lock_statement) = {
-    "host.lock", "SELECT 1 FROM hosts h WHERE h.id = ? AND " HOST_HAS_ROOM " FOR UPDATE", false};
+    "host.lock", "SELECT 1 FROM hosts h WHERE h.id = ? AND " HOST_HAS_ROOM " FOR UPDATE"};
 /* A draining host takes its own sandboxes back, but no new ones. */
 DB_STATEMENT(take_room_statement) = {
     "host.take_room",
@@ -130,35 +116,28 @@ DB_STATEMENT(take_room_statement) = {
     " WHERE id = ? AND (? = 0 OR (state = 'active' AND memory_low = 0 AND " HOST_ANSWERS(
         "") "))"
             " AND used_vcpus + CAST(? AS SIGNED) <= vcpus"
-            " AND used_memory_mb + CAST(? AS SIGNED) <= " HOST_MEMORY_MB(""),
-    false};
+            " AND used_memory_mb + CAST(? AS SIGNED) <= " HOST_MEMORY_MB("")};
 DB_STATEMENT(give_room_statement) = {
     "host.give_room",
     "UPDATE hosts SET used_vcpus = used_vcpus - CAST(? AS SIGNED),"
-    " used_memory_mb = used_memory_mb - CAST(? AS SIGNED), sandboxes = sandboxes - 1 WHERE id = ?",
-    false};
+    " used_memory_mb = used_memory_mb - CAST(? AS SIGNED), sandboxes = sandboxes - 1 WHERE id = ?"};
 
 DB_STATEMENT(free_address_statement) = {
-    "host.free_address",
-    "SELECT address FROM host_addresses"
-    " WHERE host_id = ? AND holder IS NULL AND policy_of IS NULL"
-    " ORDER BY released_at_ms, address LIMIT 1 FOR UPDATE SKIP LOCKED",
-    false};
+    "host.free_address", "SELECT address FROM host_addresses"
+                         " WHERE host_id = ? AND holder IS NULL AND policy_of IS NULL"
+                         " ORDER BY released_at_ms, address LIMIT 1 FOR UPDATE SKIP LOCKED"};
 DB_STATEMENT(claim_address_statement) = {
     "host.claim_address",
-    "UPDATE host_addresses SET holder = ? WHERE host_id = ? AND address = ? AND holder IS NULL",
-    false};
+    "UPDATE host_addresses SET holder = ? WHERE host_id = ? AND address = ? AND holder IS NULL"};
 
 /* The index starts with the host, so STRAIGHT_JOIN reads the few hosts first, and never scans all
  * addresses. */
 DB_STATEMENT(held_statement) = {"host.held_addresses",
                                 "SELECT STRAIGHT_JOIN a.host_id FROM hosts h"
-                                " JOIN host_addresses a ON a.host_id = h.id WHERE a.holder = ?",
-                                false};
+                                " JOIN host_addresses a ON a.host_id = h.id WHERE a.holder = ?"};
 DB_STATEMENT(release_statement) = {"host.release_address",
                                    "UPDATE host_addresses SET holder = NULL, released_at_ms = ?"
-                                   " WHERE host_id = ? AND holder = ?",
-                                   false};
+                                   " WHERE host_id = ? AND holder = ?"};
 
 /* --- reading --- */
 

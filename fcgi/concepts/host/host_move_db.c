@@ -8,8 +8,7 @@
 #include "host/host_answers.h"
 
 DB_STATEMENT(move_address_statement) = {
-    "host.move_address", "UPDATE host_addresses SET host_id = ? WHERE host_id = ? AND holder = ?",
-    false};
+    "host.move_address", "UPDATE host_addresses SET host_id = ? WHERE host_id = ? AND holder = ?"};
 /* A host whose disk is nearly full or fully promised is no target, however much memory it has. */
 DB_STATEMENT(targets_statement) = {
     "host.move_targets",
@@ -22,14 +21,13 @@ DB_STATEMENT(targets_statement) = {
               " AND (p.host_id IS NULL OR (p.used_mb + p.total_mb * 0.06 <= p.total_mb"
               "   AND (h.disk_overcommit = 0 OR ? = 0 OR"
               "   (p.promised_gb + ?) * 1024 <= p.total_mb * h.disk_overcommit)))"
-              " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 10000",
-    true};
+              " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 10000"};
 
 DB_STATEMENT(leave_statement) = {
-    "host.leave", "UPDATE hosts SET leaving = ? WHERE name = ? AND state = 'draining'", false};
+    "host.leave", "UPDATE hosts SET leaving = ? WHERE name = ? AND state = 'draining'"};
 
-DB_STATEMENT(lock_leaving_statement) = {
-    "host.lock_leaving", "SELECT id, state FROM hosts WHERE name = ? FOR UPDATE", false};
+DB_STATEMENT(lock_leaving_statement) = {"host.lock_leaving",
+                                        "SELECT id, state FROM hosts WHERE name = ? FOR UPDATE"};
 /* The lock on the host's row keeps new objects away while this counts. */
 DB_STATEMENT(left_statement) = {
     "host.left",
@@ -43,17 +41,16 @@ DB_STATEMENT(left_statement) = {
     "     AND h.lost_at_ms IS NULL)),"
     " (SELECT COUNT(*) FROM moves WHERE (from_host_id = ? OR to_host_id = ?)"
     "   AND state <> 'failed'),"
-    " (SELECT lost_at_ms IS NOT NULL FROM hosts WHERE id = ?)",
-    false};
+    " (SELECT lost_at_ms IS NOT NULL FROM hosts WHERE id = ?)"};
 static const struct db_statement forget_statements[] = {
-    {"host.forget_moves", "DELETE FROM moves WHERE from_host_id = ?", false},
-    {"host.forget_moves_to", "DELETE FROM moves WHERE to_host_id = ?", false},
-    {"host.forget_sources", "DELETE FROM template_sources WHERE host_id = ?", false},
-    {"host.forget_warm", "DELETE FROM warm_instances WHERE host_id = ?", false},
-    {"host.forget_keeper", "DELETE FROM keepers WHERE host_id = ?", false},
+    {"host.forget_moves", "DELETE FROM moves WHERE from_host_id = ?"},
+    {"host.forget_moves_to", "DELETE FROM moves WHERE to_host_id = ?"},
+    {"host.forget_sources", "DELETE FROM template_sources WHERE host_id = ?"},
+    {"host.forget_warm", "DELETE FROM warm_instances WHERE host_id = ?"},
+    {"host.forget_keeper", "DELETE FROM keepers WHERE host_id = ?"},
     {"host.forget_join",
-     "DELETE FROM host_joins WHERE name = (SELECT name FROM hosts WHERE id = ?)", false},
-    {"host.forget", "DELETE FROM hosts WHERE id = ?", false},
+     "DELETE FROM host_joins WHERE name = (SELECT name FROM hosts WHERE id = ?)"},
+    {"host.forget", "DELETE FROM hosts WHERE id = ?"},
 };
 
 DB_STATEMENTS(statements) = {&forget_statements[0], &forget_statements[1], &forget_statements[2],

@@ -6,14 +6,11 @@
 #define STORAGE_RETRY_S 60
 
 DB_STATEMENT(lock_pool_statement) = {
-    "host.lock_pool",
-    "SELECT p.total_mb, p.used_mb, p.promised_gb,"
-    " (SELECT h.disk_overcommit FROM hosts h WHERE h.id = p.host_id)"
-    " FROM host_pools p WHERE p.host_id = ? FOR UPDATE",
-    false};
+    "host.lock_pool", "SELECT p.total_mb, p.used_mb, p.promised_gb,"
+                      " (SELECT h.disk_overcommit FROM hosts h WHERE h.id = p.host_id)"
+                      " FROM host_pools p WHERE p.host_id = ? FOR UPDATE"};
 DB_STATEMENT(promise_statement) = {
-    "host.promise_disk", "UPDATE host_pools SET promised_gb = promised_gb + ? WHERE host_id = ?",
-    false};
+    "host.promise_disk", "UPDATE host_pools SET promised_gb = promised_gb + ? WHERE host_id = ?"};
 DB_STATEMENT(promised_statement) = {
     "host.promised_disk",
     "SELECT (SELECT CAST(COALESCE(SUM(disk_gb), 0) AS UNSIGNED) FROM sandboxes"
@@ -22,22 +19,19 @@ DB_STATEMENT(promised_statement) = {
     "   WHERE host_id = ? AND taken = 1)"
     " + (SELECT CAST(COALESCE(SUM(m.size_mb), 0) DIV 1024 AS UNSIGNED) FROM memory_images m"
     "   LEFT JOIN sandboxes s ON s.id = m.id LEFT JOIN checkpoints c ON c.id = m.id"
-    "   WHERE COALESCE(s.host_id, c.host_id) = ?)",
-    false};
+    "   WHERE COALESCE(s.host_id, c.host_id) = ?)"};
 /* Update a known row: an insert also locks the row of the host, which a create locks before that of
  * the pool. */
 DB_STATEMENT(update_pool_statement) = {
     "host.update_pool",
     "UPDATE host_pools SET total_mb = ?, used_mb = ?, promised_gb = ?, measured_at_ms = ?"
-    " WHERE host_id = ?",
-    false};
+    " WHERE host_id = ?"};
 DB_STATEMENT(insert_pool_statement) = {
     "host.insert_pool",
     "INSERT INTO host_pools (total_mb, used_mb, promised_gb, measured_at_ms, host_id)"
     " VALUES (?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE total_mb = VALUES(total_mb),"
     " used_mb = VALUES(used_mb), promised_gb = VALUES(promised_gb),"
-    " measured_at_ms = VALUES(measured_at_ms)",
-    false};
+    " measured_at_ms = VALUES(measured_at_ms)"};
 
 static int insufficient_storage(struct error **err, const char *message)
 {

@@ -11,16 +11,14 @@
 #define HOSTS  " FROM hosts WHERE state <> 'joining' AND lost_at_ms IS NULL"
 
 DB_STATEMENT(set_processors_statement) = {"host.set_processors",
-                                          "UPDATE hosts SET processors = ? WHERE id = ?", false};
+                                          "UPDATE hosts SET processors = ? WHERE id = ?"};
 DB_STATEMENT(largest_statement) = {"host.largest",
                                    "SELECT CAST(COALESCE(MAX(" CPU "), 0) AS UNSIGNED),"
-                                   " CAST(COALESCE(MAX(" MEMORY "), 0) AS UNSIGNED)" HOSTS,
-                                   true};
+                                   " CAST(COALESCE(MAX(" MEMORY "), 0) AS UNSIGNED)" HOSTS};
 DB_STATEMENT(fits_statement) = {"host.size_fits",
                                 "SELECT 1" HOSTS " AND " CPU " >= CAST(? AS UNSIGNED) AND " MEMORY
                                 " >= CAST(? AS UNSIGNED)"
-                                " LIMIT 1",
-                                true};
+                                " LIMIT 1"};
 
 /* Kept for a while: hosts seldom change, and each create asks. */
 static struct {

@@ -19,58 +19,48 @@ DB_STATEMENT(insert_statement) = {
     "idempotency.insert",
     "INSERT INTO idempotency_keys (id, user_id, method, path, idempotency_key, body_key_id,"
     " body_mac, state, attempt, attempts, lease_until_ms, created_at_ms)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, 1, ?, ?)",
-    false};
+    " VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, 1, ?, ?)"};
 DB_STATEMENT(get_statement) = {
     "idempotency.get",
     "SELECT id, body_key_id, body_mac, state, attempts, lease_until_ms, made_id, status,"
     " answer_sealed, created_at_ms FROM idempotency_keys"
-    " WHERE user_id = ? AND method = ? AND path = ? AND idempotency_key = ? FOR UPDATE",
-    false};
+    " WHERE user_id = ? AND method = ? AND path = ? AND idempotency_key = ? FOR UPDATE"};
 DB_STATEMENT(take_statement) = {
     "idempotency.take",
     "UPDATE idempotency_keys SET attempt = ?, attempts = attempts + 1, lease_until_ms = ?"
-    " WHERE id = ?",
-    false};
+    " WHERE id = ?"};
 DB_STATEMENT(attach_statement) = {
     "idempotency.attach",
-    "UPDATE idempotency_keys SET made_id = ? WHERE id = ? AND attempt = ? AND state = 'running'",
-    false};
+    "UPDATE idempotency_keys SET made_id = ? WHERE id = ? AND attempt = ? AND state = 'running'"};
 DB_STATEMENT(finish_statement) = {
     "idempotency.finish",
     "UPDATE idempotency_keys SET state = 'done', status = ?, answer_sealed = ?, answer_bytes = ?, "
     "made_id = ?"
-    " WHERE id = ? AND attempt = ? AND state = 'running'",
-    false};
+    " WHERE id = ? AND attempt = ? AND state = 'running'"};
 DB_STATEMENT(abandon_statement) = {
     "idempotency.abandon",
     "UPDATE idempotency_keys SET lease_until_ms = 0 WHERE id = ? AND attempt = ? AND"
-    " state = 'running'",
-    false};
-DB_STATEMENT(detach_statement) = {
-    "idempotency.detach",
-    "UPDATE idempotency_keys SET made_id = NULL WHERE id = ? AND attempt = ? AND state = 'running'",
-    false};
+    " state = 'running'"};
+DB_STATEMENT(detach_statement) = {"idempotency.detach",
+                                  "UPDATE idempotency_keys SET made_id = NULL"
+                                  " WHERE id = ? AND attempt = ? AND state = 'running'"};
 DB_STATEMENT(release_statement) = {
     "idempotency.release",
     "DELETE FROM idempotency_keys WHERE id = ? AND attempt = ? AND state = 'running'"
-    " AND made_id IS NULL",
-    false};
-DB_STATEMENT(delete_statement) = {"idempotency.delete", "DELETE FROM idempotency_keys WHERE id = ?",
-                                  false};
-DB_STATEMENT(purge_statement) = {
-    "idempotency.purge", "DELETE FROM idempotency_keys WHERE created_at_ms < ? LIMIT 1000", false};
+    " AND made_id IS NULL"};
+DB_STATEMENT(delete_statement) = {"idempotency.delete",
+                                  "DELETE FROM idempotency_keys WHERE id = ?"};
+DB_STATEMENT(purge_statement) = {"idempotency.purge",
+                                 "DELETE FROM idempotency_keys WHERE created_at_ms < ? LIMIT 1000"};
 
 /* Both read the index of users alone. */
 DB_STATEMENT(use_statement) = {
     "idempotency.use",
-    "SELECT COUNT(*), COALESCE(SUM(answer_bytes), 0) FROM idempotency_keys WHERE user_id = ?",
-    true};
+    "SELECT COUNT(*), COALESCE(SUM(answer_bytes), 0) FROM idempotency_keys WHERE user_id = ?"};
 DB_STATEMENT(trim_statement) = {
     "idempotency.trim",
     "DELETE FROM idempotency_keys WHERE user_id = ? AND lease_until_ms < ? ORDER BY created_at_ms "
-    "LIMIT ?",
-    false};
+    "LIMIT ?"};
 
 void idempotency_deinit(struct idempotency *idempotency)
 {

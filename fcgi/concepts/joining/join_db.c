@@ -12,48 +12,38 @@
 #define KEPT_MS (24 * 60 * 60 * (int64_t)1000)
 
 DB_STATEMENT(lock_statement) = {
-    "join.lock",
-    "SELECT " COLUMNS
-    ", hash_key_id, hash, machine, sealed FROM host_joins WHERE id = ? FOR UPDATE",
-    false};
-DB_STATEMENT(get_statement) = {"join.get", "SELECT " COLUMNS " FROM host_joins WHERE id = ?", true};
+    "join.lock", "SELECT " COLUMNS
+                 ", hash_key_id, hash, machine, sealed FROM host_joins WHERE id = ? FOR UPDATE"};
+DB_STATEMENT(get_statement) = {"join.get", "SELECT " COLUMNS " FROM host_joins WHERE id = ?"};
 DB_STATEMENT(list_statement) = {
     "join.list",
-    "SELECT " COLUMNS " FROM host_joins WHERE state <> 'active' ORDER BY name LIMIT 10000", true};
+    "SELECT " COLUMNS " FROM host_joins WHERE state <> 'active' ORDER BY name LIMIT 10000"};
 DB_STATEMENT(insert_statement) = {
     "join.insert",
     "INSERT INTO host_joins (id, name, state, since_ms, expires_at_ms, options, hash_key_id, hash,"
-    " sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    false};
+    " sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"};
 DB_STATEMENT(take_statement) = {
     "join.take",
     "UPDATE host_joins SET state = 'taken', since_ms = ?, expires_at_ms = ?, address = ?,"
-    " machine = ? WHERE id = ? AND state = 'waiting'",
-    false};
+    " machine = ? WHERE id = ? AND state = 'waiting'"};
 DB_STATEMENT(offer_statement) = {
-    "join.offer",
-    "UPDATE host_joins SET state = 'trial', since_ms = ?, lease_until_ms = 0"
-    " WHERE id = ? AND state = 'taken'",
-    false};
+    "join.offer", "UPDATE host_joins SET state = 'trial', since_ms = ?, lease_until_ms = 0"
+                  " WHERE id = ? AND state = 'taken'"};
 DB_STATEMENT(fail_statement) = {
-    "join.fail", "UPDATE host_joins SET failure = ? WHERE id = ? AND state = 'trial'", false};
+    "join.fail", "UPDATE host_joins SET failure = ? WHERE id = ? AND state = 'trial'"};
 DB_STATEMENT(done_statement) = {
-    "join.done",
-    "UPDATE host_joins SET state = 'active', since_ms = ?, failure = '', sealed = NULL"
-    " WHERE id = ? AND state = 'trial'",
-    false};
-DB_STATEMENT(is_tried_statement) = {
-    "join.is_tried", "SELECT 1 FROM host_joins WHERE id = ? AND state = 'trial'", true};
-DB_STATEMENT(forget_statement) = {"join.forget", "DELETE FROM host_joins WHERE name = ?", false};
+    "join.done", "UPDATE host_joins SET state = 'active', since_ms = ?, failure = '', sealed = NULL"
+                 " WHERE id = ? AND state = 'trial'"};
+DB_STATEMENT(is_tried_statement) = {"join.is_tried",
+                                    "SELECT 1 FROM host_joins WHERE id = ? AND state = 'trial'"};
+DB_STATEMENT(forget_statement) = {"join.forget", "DELETE FROM host_joins WHERE name = ?"};
 DB_STATEMENT(purge_statement) = {
-    "join.purge", "DELETE FROM host_joins WHERE state = 'waiting' AND expires_at_ms < ? LIMIT 1000",
-    false};
+    "join.purge",
+    "DELETE FROM host_joins WHERE state = 'waiting' AND expires_at_ms < ? LIMIT 1000"};
 DB_STATEMENT(origins_statement) = {
-    "join.origins",
-    "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
-    " WHERE t.template_version_id = ? AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
-        "h.") " ORDER BY h.id LIMIT 4",
-    true};
+    "join.origins", "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
+                    " WHERE t.template_version_id = ? AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
+                        "h.") " ORDER BY h.id LIMIT 4"};
 static const struct lease_table trials =
     LEASE_TABLE_OWNED("host_joins", "id", "lease_until_ms", "state = 'trial'");
 

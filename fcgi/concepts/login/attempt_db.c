@@ -9,18 +9,16 @@
 #define SUBJECT_SIZE 129
 
 DB_STATEMENT(insert_statement) = {
-    "attempt.insert", "INSERT IGNORE INTO login_attempts (subject, due_at_ms) VALUES (?, 0)",
-    false};
+    "attempt.insert", "INSERT IGNORE INTO login_attempts (subject, due_at_ms) VALUES (?, 0)"};
 DB_STATEMENT(lock_statement) = {
-    "attempt.lock", "SELECT due_at_ms FROM login_attempts WHERE subject = ? FOR UPDATE", false};
-DB_STATEMENT(charge_statement) = {
-    "attempt.charge", "UPDATE login_attempts SET due_at_ms = ? WHERE subject = ?", false};
+    "attempt.lock", "SELECT due_at_ms FROM login_attempts WHERE subject = ? FOR UPDATE"};
+DB_STATEMENT(charge_statement) = {"attempt.charge",
+                                  "UPDATE login_attempts SET due_at_ms = ? WHERE subject = ?"};
 DB_STATEMENT(refund_statement) = {
-    "attempt.refund", "UPDATE login_attempts SET due_at_ms = due_at_ms - ? WHERE subject = ?",
-    false};
+    "attempt.refund", "UPDATE login_attempts SET due_at_ms = due_at_ms - ? WHERE subject = ?"};
 DB_STATEMENT(purge_statement) = {
-    "attempt.purge", "DELETE FROM login_attempts WHERE due_at_ms < ? ORDER BY due_at_ms LIMIT 1000",
-    false};
+    "attempt.purge",
+    "DELETE FROM login_attempts WHERE due_at_ms < ? ORDER BY due_at_ms LIMIT 1000"};
 
 /* `burst` attempts at once, and then one in each interval_ms. */
 struct rate {

@@ -11,46 +11,41 @@
 #define CREDENTIAL_COLUMNS                                                                   \
     "SELECT id, name, credentials_epoch, disabled_at_ms, password_hash, totp_on, totp_step," \
     " totp_sealed FROM users"
-DB_STATEMENT(get_statement) = {"credential.get", CREDENTIAL_COLUMNS " WHERE name = ?", true};
-DB_STATEMENT(get_by_id_statement) = {"credential.get_by_id", CREDENTIAL_COLUMNS " WHERE id = ?",
-                                     true};
+DB_STATEMENT(get_statement) = {"credential.get", CREDENTIAL_COLUMNS " WHERE name = ?"};
+DB_STATEMENT(get_by_id_statement) = {"credential.get_by_id", CREDENTIAL_COLUMNS " WHERE id = ?"};
 DB_STATEMENT(lock_statement) = {
     "credential.lock",
-    "SELECT credentials_epoch FROM users WHERE id = ? AND disabled_at_ms IS NULL FOR UPDATE",
-    false};
+    "SELECT credentials_epoch FROM users WHERE id = ? AND disabled_at_ms IS NULL FOR UPDATE"};
 DB_STATEMENT(set_password_statement) = {
     "credential.set_password",
-    "UPDATE users SET password_hash = ?, credentials_epoch = credentials_epoch + 1 WHERE id = ?",
-    false};
+    "UPDATE users SET password_hash = ?, credentials_epoch = credentials_epoch + 1 WHERE id = ?"};
 DB_STATEMENT(next_epoch_statement) = {
     "credential.next_epoch",
-    "UPDATE users SET credentials_epoch = credentials_epoch + 1 WHERE id = ?", false};
+    "UPDATE users SET credentials_epoch = credentials_epoch + 1 WHERE id = ?"};
 DB_STATEMENT(drop_passkeys_statement) = {"credential.drop_passkeys",
-                                         "DELETE FROM passkeys WHERE user_id = ?", false};
+                                         "DELETE FROM passkeys WHERE user_id = ?"};
 DB_STATEMENT(take_step_statement) = {
-    "credential.take_step", "UPDATE users SET totp_step = ? WHERE id = ? AND totp_step < ?", false};
+    "credential.take_step", "UPDATE users SET totp_step = ? WHERE id = ? AND totp_step < ?"};
 DB_STATEMENT(set_totp_statement) = {"credential.set_totp",
                                     "UPDATE users SET totp_sealed = ?, totp_on = ?, totp_step = ?,"
-                                    " credentials_epoch = credentials_epoch + 1 WHERE id = ?",
-                                    false};
+                                    " credentials_epoch = credentials_epoch + 1 WHERE id = ?"};
 DB_STATEMENT(list_recovery_statement) = {
     "credential.list_recovery",
-    "SELECT hash_key_id, hash FROM recovery_codes WHERE user_id = ? LIMIT 100", true};
+    "SELECT hash_key_id, hash FROM recovery_codes WHERE user_id = ? LIMIT 100"};
 DB_STATEMENT(take_recovery_statement) = {
-    "credential.take_recovery", "DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?", false};
+    "credential.take_recovery", "DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?"};
 DB_STATEMENT(drop_recovery_statement) = {"credential.drop_recovery",
-                                         "DELETE FROM recovery_codes WHERE user_id = ?", false};
+                                         "DELETE FROM recovery_codes WHERE user_id = ?"};
 DB_STATEMENT(add_recovery_statement) = {
     "credential.add_recovery",
-    "INSERT INTO recovery_codes (user_id, hash_key_id, hash) VALUES (?, ?, ?)", false};
+    "INSERT INTO recovery_codes (user_id, hash_key_id, hash) VALUES (?, ?, ?)"};
 DB_STATEMENT(disable_statement) = {"credential.disable",
                                    "UPDATE users SET disabled_at_ms = COALESCE(disabled_at_ms, ?),"
-                                   " credentials_epoch = credentials_epoch + 1 WHERE id = ?",
-                                   false};
+                                   " credentials_epoch = credentials_epoch + 1 WHERE id = ?"};
 DB_STATEMENT(drop_invites_statement) = {"credential.drop_invites",
-                                        "DELETE FROM invites WHERE user_id = ?", false};
+                                        "DELETE FROM invites WHERE user_id = ?"};
 DB_STATEMENT(enable_statement) = {"credential.enable",
-                                  "UPDATE users SET disabled_at_ms = NULL WHERE id = ?", false};
+                                  "UPDATE users SET disabled_at_ms = NULL WHERE id = ?"};
 
 static int no_user(struct error **err)
 {

@@ -8,44 +8,38 @@
 /* Expired logins are kept this long, so that polling programs learn the reason. */
 #define KEPT_MS ((int64_t)DEVICE_TTL_S * 1000)
 
-DB_STATEMENT(count_statement) = {"device.count", "SELECT COUNT(*) FROM device_logins", true};
+DB_STATEMENT(count_statement) = {"device.count", "SELECT COUNT(*) FROM device_logins"};
 DB_STATEMENT(insert_statement) = {
     "device.insert",
     "INSERT INTO device_logins (id, hash_key_id, hash, user_code, client, address, network, state,"
-    " created_at_ms, expires_at_ms, poll_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?, 0)",
-    false};
+    " created_at_ms, expires_at_ms, poll_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?, 0)"};
 DB_STATEMENT(find_code_statement) = {
     "device.find_code",
     "SELECT id, client, address, created_at_ms, expires_at_ms FROM device_logins"
-    " WHERE user_code = ? AND state = 'waiting' AND expires_at_ms > ?",
-    true};
+    " WHERE user_code = ? AND state = 'waiting' AND expires_at_ms > ?"};
 DB_STATEMENT(decide_statement) = {
-    "device.decide",
-    "UPDATE device_logins SET state = ?, user_id = ?, login_id = ?,"
-    " epoch = (SELECT credentials_epoch FROM users WHERE id = ?)"
-    " WHERE user_code = ? AND state = 'waiting' AND expires_at_ms > ?",
-    false};
+    "device.decide", "UPDATE device_logins SET state = ?, user_id = ?, login_id = ?,"
+                     " epoch = (SELECT credentials_epoch FROM users WHERE id = ?)"
+                     " WHERE user_code = ? AND state = 'waiting' AND expires_at_ms > ?"};
 DB_STATEMENT(find_statement) = {
     "device.find",
     "SELECT d.hash_key_id, d.hash, d.state, d.user_id, d.client, d.expires_at_ms, d.poll_at_ms,"
     " COALESCE(u.credentials_epoch = d.epoch AND u.disabled_at_ms IS NULL, 0), d.login_id"
-    " FROM device_logins d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ?",
-    true};
+    " FROM device_logins d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ?"};
 DB_STATEMENT(polled_statement) = {"device.polled",
-                                  "UPDATE device_logins SET poll_at_ms = ? WHERE id = ?", false};
-DB_STATEMENT(take_statement) = {
-    "device.take", "DELETE FROM device_logins WHERE id = ? AND state = 'approved'", false};
+                                  "UPDATE device_logins SET poll_at_ms = ? WHERE id = ?"};
+DB_STATEMENT(take_statement) = {"device.take",
+                                "DELETE FROM device_logins WHERE id = ? AND state = 'approved'"};
 DB_STATEMENT(purge_statement) = {
     "device.purge",
-    "DELETE FROM device_logins WHERE expires_at_ms < ? ORDER BY expires_at_ms LIMIT 1000", false};
+    "DELETE FROM device_logins WHERE expires_at_ms < ? ORDER BY expires_at_ms LIMIT 1000"};
 
 DB_STATEMENT(crowded_statement) = {
     "device.crowded",
     "SELECT network, COUNT(*) > (SELECT COUNT(*) FROM device_logins WHERE network = ?)"
-    " FROM device_logins GROUP BY network ORDER BY COUNT(*) DESC, MIN(id) LIMIT 1",
-    true};
+    " FROM device_logins GROUP BY network ORDER BY COUNT(*) DESC, MIN(id) LIMIT 1"};
 DB_STATEMENT(crowd_out_statement) = {
-    "device.crowd_out", "DELETE FROM device_logins WHERE network = ? ORDER BY id LIMIT 1", false};
+    "device.crowd_out", "DELETE FROM device_logins WHERE network = ? ORDER BY id LIMIT 1"};
 
 int device_row_count(struct db *db, uint64_t *count, struct error **err)
 {

@@ -10,32 +10,28 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-DB_STATEMENT(find_statement) = {
-    "identity.find", "SELECT user_id FROM identities WHERE issuer = ? AND subject = ?", true};
+DB_STATEMENT(find_statement) = {"identity.find",
+                                "SELECT user_id FROM identities WHERE issuer = ? AND subject = ?"};
 DB_STATEMENT(insert_statement) = {
     "identity.insert",
-    "INSERT INTO identities (issuer, subject, user_id, created_at_ms) VALUES (?, ?, ?, ?)", false};
+    "INSERT INTO identities (issuer, subject, user_id, created_at_ms) VALUES (?, ?, ?, ?)"};
 DB_STATEMENT(lock_team_statement) = {"identity.lock_team",
-                                     "SELECT id FROM teams WHERE slug = ? FOR UPDATE", false};
+                                     "SELECT id FROM teams WHERE slug = ? FOR UPDATE"};
 DB_STATEMENT(membership_statement) = {
     "identity.membership",
     "SELECT from_groups, role = 'owner' AND NOT EXISTS (SELECT 1 FROM memberships o"
     "   WHERE o.team_id = m.team_id AND o.role = 'owner' AND o.user_id <> m.user_id)"
-    " FROM memberships m WHERE m.team_id = ? AND m.user_id = ?",
-    true};
+    " FROM memberships m WHERE m.team_id = ? AND m.user_id = ?"};
 DB_STATEMENT(join_statement) = {
-    "identity.join",
-    "INSERT INTO memberships (user_id, team_id, role, added_at_ms, from_groups)"
-    " VALUES (?, ?, ?, ?, 1)",
-    false};
+    "identity.join", "INSERT INTO memberships (user_id, team_id, role, added_at_ms, from_groups)"
+                     " VALUES (?, ?, ?, ?, 1)"};
 DB_STATEMENT(change_statement) = {
     "identity.change",
     "UPDATE memberships SET role = ? WHERE user_id = ? AND team_id = ? AND from_groups = 1"
-    " AND role <> ?",
-    false};
+    " AND role <> ?"};
 DB_STATEMENT(leave_statement) = {
     "identity.leave",
-    "DELETE FROM memberships WHERE user_id = ? AND team_id = ? AND from_groups = 1", false};
+    "DELETE FROM memberships WHERE user_id = ? AND team_id = ? AND from_groups = 1"};
 
 bool identity_is_valid(const char *text)
 {

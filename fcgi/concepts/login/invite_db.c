@@ -6,16 +6,14 @@
 #include "login/invite_row.h"
 #include "login/login_row.h"
 
-DB_STATEMENT(drop_statement) = {"invite.drop", "DELETE FROM invites WHERE user_id = ?", false};
+DB_STATEMENT(drop_statement) = {"invite.drop", "DELETE FROM invites WHERE user_id = ?"};
 DB_STATEMENT(insert_statement) = {
     "invite.insert",
-    "INSERT INTO invites (id, user_id, hash_key_id, hash, expires_at_ms) VALUES (?, ?, ?, ?, ?)",
-    false};
+    "INSERT INTO invites (id, user_id, hash_key_id, hash, expires_at_ms) VALUES (?, ?, ?, ?, ?)"};
 DB_STATEMENT(find_statement) = {"invite.find",
                                 "SELECT hash_key_id, hash, user_id, expires_at_ms FROM invites "
-                                "WHERE id = ? AND expires_at_ms > ?",
-                                true};
-DB_STATEMENT(use_statement) = {"invite.use", "DELETE FROM invites WHERE id = ?", false};
+                                "WHERE id = ? AND expires_at_ms > ?"};
+DB_STATEMENT(use_statement) = {"invite.use", "DELETE FROM invites WHERE id = ?"};
 
 int invite_row_put(struct db *db, void *context, struct error **err)
 {

@@ -22,34 +22,27 @@ DB_STATEMENT(find_statement) = {
     LOGIN_COLUMNS ", l.hash_key_id, l.hash, u.personal_team_id, t.id, t.slug, t.plan, m.role"
                   " FROM logins l JOIN users u ON u.id = l.user_id AND u.disabled_at_ms IS NULL"
                   " LEFT JOIN memberships m ON m.user_id = l.user_id"
-                  " LEFT JOIN teams t ON t.id = m.team_id WHERE l.id = ? LIMIT ?",
-    true};
+                  " LEFT JOIN teams t ON t.id = m.team_id WHERE l.id = ? LIMIT ?"};
 DB_STATEMENT(list_statement) = {
     "login.list",
     LOGIN_COLUMNS " FROM logins l JOIN users u ON u.id = l.user_id WHERE l.user_id = ?"
-                  " AND l.idle_at_ms > ? AND l.expires_at_ms > ? ORDER BY l.id DESC LIMIT ?",
-    true};
+                  " AND l.idle_at_ms > ? AND l.expires_at_ms > ? ORDER BY l.id DESC LIMIT ?"};
 DB_STATEMENT(seen_statement) = {
     "login.seen",
-    "UPDATE logins SET last_seen_at_ms = ?, idle_at_ms = ? WHERE id = ? AND last_seen_at_ms < ?",
-    false};
+    "UPDATE logins SET last_seen_at_ms = ?, idle_at_ms = ? WHERE id = ? AND last_seen_at_ms < ?"};
 DB_STATEMENT(insert_statement) = {
     "login.insert",
     "INSERT INTO logins (id, user_id, hash_key_id, hash, method, created_at_ms, last_seen_at_ms,"
-    " idle_at_ms, expires_at_ms, address, user_agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    false};
+    " idle_at_ms, expires_at_ms, address, user_agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"};
 DB_STATEMENT(crowd_statement) = {
-    "login.crowd", "SELECT id FROM logins WHERE user_id = ? ORDER BY id DESC LIMIT 1000 OFFSET ?",
-    false};
-DB_STATEMENT(end_statement) = {"login.end", "DELETE FROM logins WHERE id = ? AND user_id = ?",
-                               false};
+    "login.crowd", "SELECT id FROM logins WHERE user_id = ? ORDER BY id DESC LIMIT 1000 OFFSET ?"};
+DB_STATEMENT(end_statement) = {"login.end", "DELETE FROM logins WHERE id = ? AND user_id = ?"};
 DB_STATEMENT(end_all_statement) = {"login.end_all",
-                                   "DELETE FROM logins WHERE user_id = ? AND id <> ?", false};
+                                   "DELETE FROM logins WHERE user_id = ? AND id <> ?"};
 DB_STATEMENT(idle_statement) = {"login.idle",
                                 "SELECT l.id, l.user_id, EXISTS (SELECT 1 FROM api_keys k WHERE "
                                 "k.login_id = l.id) FROM logins l"
-                                " WHERE l.idle_at_ms < ? ORDER BY l.idle_at_ms LIMIT ?",
-                                false};
+                                " WHERE l.idle_at_ms < ? ORDER BY l.idle_at_ms LIMIT ?"};
 
 void secret_hash_read(const struct db_rows *rows, unsigned first, struct secret_hash *kept)
 {

@@ -9,25 +9,23 @@
 #define PASSKEY_COLUMNS                                                                      \
     "SELECT id, name, created_at_ms, last_used_at_ms, credential_id, algorithm, public_key," \
     " sign_count, challenge_at_ms, user_id FROM passkeys"
-DB_STATEMENT(find_statement) = {"passkey.find", PASSKEY_COLUMNS " WHERE credential_id = ?", true};
+DB_STATEMENT(find_statement) = {"passkey.find", PASSKEY_COLUMNS " WHERE credential_id = ?"};
 DB_STATEMENT(list_statement) = {"passkey.list",
-                                PASSKEY_COLUMNS " WHERE user_id = ? ORDER BY id LIMIT 100", true};
+                                PASSKEY_COLUMNS " WHERE user_id = ? ORDER BY id LIMIT 100"};
 DB_STATEMENT(use_statement) = {
     "passkey.use",
     "UPDATE passkeys SET challenge_at_ms = ?, sign_count = ?, last_used_at_ms = ? WHERE id = ?"
-    " AND challenge_at_ms < ? AND (sign_count < ? OR (sign_count = 0 AND ? = 0))",
-    false};
-DB_STATEMENT(count_statement) = {"passkey.count", "SELECT COUNT(*) FROM passkeys WHERE user_id = ?",
-                                 true};
+    " AND challenge_at_ms < ? AND (sign_count < ? OR (sign_count = 0 AND ? = 0))"};
+DB_STATEMENT(count_statement) = {"passkey.count",
+                                 "SELECT COUNT(*) FROM passkeys WHERE user_id = ?"};
 DB_STATEMENT(insert_statement) = {
     "passkey.insert",
     "INSERT INTO passkeys (id, user_id, credential_id, algorithm, public_key, sign_count, name,"
-    " created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    false};
-DB_STATEMENT(rename_statement) = {
-    "passkey.rename", "UPDATE passkeys SET name = ? WHERE id = ? AND user_id = ?", false};
+    " created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"};
+DB_STATEMENT(rename_statement) = {"passkey.rename",
+                                  "UPDATE passkeys SET name = ? WHERE id = ? AND user_id = ?"};
 DB_STATEMENT(delete_statement) = {"passkey.delete",
-                                  "DELETE FROM passkeys WHERE id = ? AND user_id = ?", false};
+                                  "DELETE FROM passkeys WHERE id = ? AND user_id = ?"};
 
 static size_t copy_blob(const struct db_rows *rows, unsigned column, void *out, size_t capacity)
 {

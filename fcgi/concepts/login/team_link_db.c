@@ -2,7 +2,6 @@
 #include "account/member_row.h"
 #include "base/clock.h"
 #include "base/panic.h"
-#include "login/credential_row.h"
 #include "login/login_row.h"
 #include "login/team_link.h"
 
@@ -13,30 +12,26 @@
     "SELECT team_links.id, t.id, t.slug, u.name, role, uses_left,"                \
     " team_links.created_at_ms, expires_at_ms, hash_key_id, hash FROM team_links" \
     " JOIN teams t ON t.id = team_links.team_id JOIN users u ON u.id = team_links.made_by WHERE"
-DB_STATEMENT(list_statement) = {
-    "team_link.list", COLUMNS OPEN " AND team_links.team_id = ? ORDER BY team_links.id LIMIT ?",
-    true};
-DB_STATEMENT(find_statement) = {"team_link.find", COLUMNS OPEN " AND team_links.id = ?", true};
+DB_STATEMENT(list_statement) = {"team_link.list", COLUMNS OPEN
+                                " AND team_links.team_id = ? ORDER BY team_links.id LIMIT ?"};
+DB_STATEMENT(find_statement) = {"team_link.find", COLUMNS OPEN " AND team_links.id = ?"};
 /* The next link of the team deletes the ended ones, so a team never has many. */
-DB_STATEMENT(purge_statement) = {
-    "team_link.purge", "DELETE FROM team_links WHERE team_id = ? AND NOT (" OPEN ")", false};
+DB_STATEMENT(purge_statement) = {"team_link.purge",
+                                 "DELETE FROM team_links WHERE team_id = ? AND NOT (" OPEN ")"};
 DB_STATEMENT(count_statement) = {"team_link.count",
-                                 "SELECT COUNT(*) FROM team_links WHERE team_id = ?", true};
+                                 "SELECT COUNT(*) FROM team_links WHERE team_id = ?"};
 DB_STATEMENT(insert_statement) = {
     "team_link.insert",
     "INSERT INTO team_links (id, team_id, made_by, role, uses_left, created_at_ms, expires_at_ms,"
-    " hash_key_id, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    false};
+    " hash_key_id, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"};
 DB_STATEMENT(revoke_statement) = {"team_link.revoke",
-                                  "DELETE FROM team_links WHERE team_id = ? AND id = ?", false};
+                                  "DELETE FROM team_links WHERE team_id = ? AND id = ?"};
 DB_STATEMENT(use_statement) = {
-    "team_link.use", "UPDATE team_links SET uses_left = uses_left - 1 WHERE" OPEN " AND id = ?",
-    false};
+    "team_link.use", "UPDATE team_links SET uses_left = uses_left - 1 WHERE" OPEN " AND id = ?"};
 DB_STATEMENT(forget_statement) = {
     "team_link.forget_invitation",
     "DELETE FROM team_invitations"
-    " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
-    false};
+    " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)"};
 
 static void read_link(const struct db_rows *rows, struct team_link *link)
 {

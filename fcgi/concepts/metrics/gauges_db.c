@@ -13,35 +13,30 @@ DB_STATEMENT(hosts_statement) = {
     "gauge.hosts",
     "SELECT h.name, h.state = 'active', h.sandboxes, h.vcpus, h.used_vcpus, h.memory_mb,"
     " h.used_memory_mb, COALESCE(p.total_mb, 0), COALESCE(p.used_mb, 0)"
-    " FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id ORDER BY h.name LIMIT 10000",
-    true};
+    " FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id ORDER BY h.name LIMIT 10000"};
 DB_STATEMENT(teams_statement) = {"gauge.teams",
                                  "SELECT slug, used_sandboxes, stopped_sandboxes FROM teams"
-                                 " ORDER BY used_sandboxes DESC, slug LIMIT ?",
-                                 true};
+                                 " ORDER BY used_sandboxes DESC, slug LIMIT ?"};
 DB_STATEMENT(warm_statement) = {"gauge.warm",
-                                "SELECT state, COUNT(*) FROM warm_instances GROUP BY state", true};
+                                "SELECT state, COUNT(*) FROM warm_instances GROUP BY state"};
 DB_STATEMENT(operations_statement) = {
     "gauge.operations",
     "SELECT kind, COUNT(*), CAST(GREATEST(? - MIN(created_at_ms), 0) AS UNSIGNED) DIV 1000"
-    " FROM operations WHERE state = 'running' GROUP BY kind",
-    true};
+    " FROM operations WHERE state = 'running' GROUP BY kind"};
 
 DB_STATEMENT(events_statement) = {
     "gauge.events",
     "SELECT 'outbox', COUNT(*), CAST(COALESCE(GREATEST(? - MIN(at_ms), 0), 0) AS UNSIGNED) DIV 1000"
-    " FROM event_outbox",
-    true};
+    " FROM event_outbox"};
 
-DB_STATEMENT(webhooks_statement) = {
-    "gauge.webhooks", "SELECT state, COUNT(*) FROM webhook_messages GROUP BY state", true};
+DB_STATEMENT(webhooks_statement) = {"gauge.webhooks",
+                                    "SELECT state, COUNT(*) FROM webhook_messages GROUP BY state"};
 
 DB_STATEMENT(archive_statement) = {
     "gauge.archive",
     "SELECT state, COUNT(*), CAST(COALESCE(SUM(stored_bytes), 0) AS UNSIGNED),"
     " CAST(SUM(failure <> '') AS UNSIGNED), COALESCE(MAX(whole_at_ms), 0) DIV 1000, kind"
-    " FROM archives GROUP BY state, kind",
-    true};
+    " FROM archives GROUP BY state, kind"};
 
 struct gauge {
     const char *name, *help;

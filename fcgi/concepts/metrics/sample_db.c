@@ -19,14 +19,12 @@ DB_STATEMENT(insert_statement) = {
     "   span INT UNSIGNED PATH '$[2]', cpu INT UNSIGNED PATH '$[3]',"
     "   memory BIGINT UNSIGNED PATH '$[4]', cache BIGINT UNSIGNED PATH '$[5]',"
     "   disk BIGINT UNSIGNED PATH '$[6]')) j"
-    " ON DUPLICATE KEY UPDATE sandbox_samples.span_ms = sandbox_samples.span_ms",
-    false};
+    " ON DUPLICATE KEY UPDATE sandbox_samples.span_ms = sandbox_samples.span_ms"};
 DB_STATEMENT(delete_statement) = {
-    "sample.delete", "DELETE FROM sandbox_samples WHERE at_ms < ? ORDER BY at_ms LIMIT ?", false};
+    "sample.delete", "DELETE FROM sandbox_samples WHERE at_ms < ? ORDER BY at_ms LIMIT ?"};
 DB_STATEMENT(count_statement) = {
     "sample.count",
-    "SELECT COUNT(*) FROM sandbox_samples WHERE sandbox_id = ? AND at_ms >= ? AND at_ms <= ?",
-    true};
+    "SELECT COUNT(*) FROM sandbox_samples WHERE sandbox_id = ? AND at_ms >= ? AND at_ms <= ?"};
 DB_STATEMENT(read_statement) = {
     "sample.read",
     "SELECT (at_ms DIV ?) * ? AS begin_ms, CAST(SUM(span_ms) AS UNSIGNED),"
@@ -35,8 +33,7 @@ DB_STATEMENT(read_statement) = {
     " CAST(AVG(memory_bytes) AS UNSIGNED), MAX(memory_bytes), CAST(AVG(cache_bytes) AS UNSIGNED),"
     " MAX(disk_bytes)"
     " FROM sandbox_samples WHERE sandbox_id = ? AND at_ms >= ? AND at_ms <= ?"
-    " GROUP BY begin_ms ORDER BY begin_ms LIMIT 1000",
-    true};
+    " GROUP BY begin_ms ORDER BY begin_ms LIMIT 1000"};
 DB_STATEMENT(latest_statement) = {
     "sample.latest",
     "SELECT DISTINCT s.at_ms, s.span_ms, s.cpu_ms, s.cpu_ms * 1000 DIV GREATEST(s.span_ms, 1),"
@@ -45,8 +42,7 @@ DB_STATEMENT(latest_statement) = {
     " JOIN sandboxes b ON b.id = j.id AND b.team_id = ? AND b.visible = 1 AND b.state = 'ready'"
     " JOIN sandbox_samples s ON s.sandbox_id = b.id AND s.at_ms ="
     "  (SELECT MAX(l.at_ms) FROM sandbox_samples l WHERE l.sandbox_id = b.id)"
-    " WHERE s.at_ms >= ? LIMIT 100",
-    true};
+    " WHERE s.at_ms >= ? LIMIT 100"};
 #define LAST_OF(id)                                                                  \
     " COALESCE((SELECT MAX(s.at_ms) FROM sandbox_samples s WHERE s.sandbox_id = " id \
     " AND s.at_ms >= u.started_at_ms), 0)"
@@ -56,13 +52,11 @@ DB_STATEMENT(last_of_run_statement) = {
         "?") ")"
              " FROM usage_intervals u"
              " WHERE u.sandbox_id = ? AND u.kind = 'runtime' AND u.ended_at_ms IS NULL"
-             " ORDER BY u.incarnation DESC LIMIT 1",
-    true};
+             " ORDER BY u.incarnation DESC LIMIT 1"};
 DB_STATEMENT(want_statement) = {
     "sample.want",
     "INSERT INTO sample_wants (sandbox_id, asked_at_ms) VALUES (?, ?) ON DUPLICATE KEY UPDATE"
-    " asked_at_ms = IF(asked_at_ms < ?, VALUES(asked_at_ms), asked_at_ms)",
-    false};
+    " asked_at_ms = IF(asked_at_ms < ?, VALUES(asked_at_ms), asked_at_ms)"};
 /* Teams take turns: one with many sandboxes leaves room to others. */
 DB_STATEMENT(wanted_statement) = {
     "sample.wanted",
@@ -70,10 +64,9 @@ DB_STATEMENT(wanted_statement) = {
     "   ROW_NUMBER() OVER (PARTITION BY s.team_id ORDER BY w.asked_at_ms DESC, w.sandbox_id)"
     "   AS place FROM sample_wants w JOIN sandboxes s ON s.id = w.sandbox_id"
     "   WHERE w.asked_at_ms >= ? AND s.state = 'ready') o"
-    " ORDER BY o.place, o.sandbox_id LIMIT ?",
-    true};
+    " ORDER BY o.place, o.sandbox_id LIMIT ?"};
 DB_STATEMENT(delete_wants_statement) = {"sample.delete_wants",
-                                        "DELETE FROM sample_wants WHERE asked_at_ms < ?", false};
+                                        "DELETE FROM sample_wants WHERE asked_at_ms < ?"};
 
 static json_t *row_json(const struct sample_row *row)
 {

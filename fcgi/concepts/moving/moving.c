@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "moving/moving.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"

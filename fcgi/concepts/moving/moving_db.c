@@ -7,63 +7,50 @@
     "SELECT id, kind, team_id, group_id, state, asked, from_host_id, to_host_id," \
     " clear_host_id, generation, deadline_at_ms, lease_owner, attempts, last_error FROM moves "
 
-DB_STATEMENT(get_statement) = {"moving.get", SELECT_MOVE "WHERE id = ?", true};
-DB_STATEMENT(find_statement) = {"moving.find", SELECT_MOVE "WHERE id = ? AND state <> 'failed'",
-                                true};
-DB_STATEMENT(group_statement) = {
-    "moving.group", SELECT_MOVE "WHERE group_id = ? AND state <> 'failed' ORDER BY id FOR UPDATE",
-    false};
-DB_STATEMENT(forget_failed_statement) = {
-    "moving.forget_failed", "DELETE FROM moves WHERE id = ? AND state = 'failed'", false};
+DB_STATEMENT(get_statement) = {"moving.get", SELECT_MOVE "WHERE id = ?"};
+DB_STATEMENT(find_statement) = {"moving.find", SELECT_MOVE "WHERE id = ? AND state <> 'failed'"};
+DB_STATEMENT(group_statement) = {"moving.group", SELECT_MOVE
+                                 "WHERE group_id = ? AND state <> 'failed' ORDER BY id FOR UPDATE"};
+DB_STATEMENT(forget_failed_statement) = {"moving.forget_failed",
+                                         "DELETE FROM moves WHERE id = ? AND state = 'failed'"};
 DB_STATEMENT(insert_statement) = {
     "moving.insert",
     "INSERT INTO moves (id, kind, team_id, group_id, state, asked, from_host_id, to_host_id,"
-    " generation, created_at_ms) VALUES (?, ?, ?, ?, 'copying', ?, ?, ?, ?, ?)",
-    false};
+    " generation, created_at_ms) VALUES (?, ?, ?, ?, 'copying', ?, ?, ?, ?, ?)"};
 DB_STATEMENT(owner_statement) = {
     "moving.owner",
     "SELECT 1 FROM moves WHERE id = ? AND lease_owner = ? AND attempts = ? AND state = ?"
-    " FOR UPDATE",
-    false};
+    " FOR UPDATE"};
 /* Remove a copy next: the old one, or the incomplete one. */
 DB_STATEMENT(clear_statement) = {
     "moving.clear",
     "UPDATE moves SET clear_host_id = IF(?, from_host_id, to_host_id), state = 'clearing',"
     " last_error = ?, lease_owner = '', lease_until_ms = 0, attempts = 0, asked = 0"
-    " WHERE group_id = ? AND state <> 'failed'",
-    false};
+    " WHERE group_id = ? AND state <> 'failed'"};
 DB_STATEMENT(copied_statement) = {
     "moving.copied",
-    "UPDATE moves SET state = 'copied', lease_owner = '', lease_until_ms = 0 WHERE id = ?", false};
+    "UPDATE moves SET state = 'copied', lease_owner = '', lease_until_ms = 0 WHERE id = ?"};
 DB_STATEMENT(left_statement) = {"moving.left_of_group",
                                 "SELECT COUNT(*) FROM moves WHERE group_id = ?"
-                                " AND state NOT IN ('copied', 'failed')",
-                                false};
+                                " AND state NOT IN ('copied', 'failed')"};
 DB_STATEMENT(failed_statement) = {
     "moving.failed",
-    "UPDATE moves SET state = 'failed', finished_at_ms = ?, last_error = ? WHERE id = ?", false};
-DB_STATEMENT(failure_statement) = {"moving.failure", "SELECT last_error FROM moves WHERE id = ?",
-                                   true};
-DB_STATEMENT(delete_statement) = {"moving.delete", "DELETE FROM moves WHERE id = ? AND kind = ?",
-                                  false};
+    "UPDATE moves SET state = 'failed', finished_at_ms = ?, last_error = ? WHERE id = ?"};
+DB_STATEMENT(failure_statement) = {"moving.failure", "SELECT last_error FROM moves WHERE id = ?"};
+DB_STATEMENT(delete_statement) = {"moving.delete", "DELETE FROM moves WHERE id = ? AND kind = ?"};
 DB_STATEMENT(note_statement) = {
     "moving.note",
-    "UPDATE moves SET generation = ?, deadline_at_ms = ? WHERE id = ? AND state = 'copying'",
-    false};
-DB_STATEMENT(extend_statement) = {
-    "moving.extend",
-    "UPDATE moves SET deadline_at_ms = ? WHERE id = ? AND state <> 'failed' AND deadline_at_ms > 0",
-    false};
+    "UPDATE moves SET generation = ?, deadline_at_ms = ? WHERE id = ? AND state = 'copying'"};
+DB_STATEMENT(extend_statement) = {"moving.extend",
+                                  "UPDATE moves SET deadline_at_ms = ?"
+                                  " WHERE id = ? AND state <> 'failed' AND deadline_at_ms > 0"};
 DB_STATEMENT(counts_statement) = {
-    "moving.counts",
-    "SELECT kind, state, COUNT(*), COALESCE(MAX(last_error), '') FROM moves"
-    " GROUP BY kind, state ORDER BY kind, state LIMIT 24",
-    true};
+    "moving.counts", "SELECT kind, state, COUNT(*), COALESCE(MAX(last_error), '') FROM moves"
+                     " GROUP BY kind, state ORDER BY kind, state LIMIT 24"};
 /* A failed move stays until the object moves again; delete those of objects that were deleted
  * meanwhile. */
 DB_STATEMENT(purge_statement) = {
-    "moving.purge", "DELETE FROM moves WHERE state = 'failed' AND finished_at_ms < ? LIMIT 1000",
-    false};
+    "moving.purge", "DELETE FROM moves WHERE state = 'failed' AND finished_at_ms < ? LIMIT 1000"};
 #define DUE "state IN ('copying', 'clearing')"
 static const struct lease_table held =
     LEASE_TABLE_OWNED_AS("moving.held", "moves", "id", "lease_until_ms", DUE);

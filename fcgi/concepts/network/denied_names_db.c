@@ -7,30 +7,26 @@
 #include "network/egress_proxy.h"
 #include "network/policy_entry.h"
 
-DB_STATEMENT(lock_statement) = {"denied_names.lock", "SELECT 1 FROM teams WHERE id = ? FOR UPDATE",
-                                false};
+DB_STATEMENT(lock_statement) = {"denied_names.lock", "SELECT 1 FROM teams WHERE id = ? FOR UPDATE"};
 DB_STATEMENT(forget_statement) = {"denied_names.forget",
-                                  "DELETE FROM sandbox_denied_names WHERE sandbox_id = ?", false};
+                                  "DELETE FROM sandbox_denied_names WHERE sandbox_id = ?"};
 /* The two tables get the names of one JSON array. */
 #define NAMES_OF \
     " FROM JSON_TABLE(?, '$[*]' COLUMNS (name VARCHAR(255) CHARACTER SET ascii PATH '$')) j"
 DB_STATEMENT(insert_statement) = {
     "denied_names.insert",
-    "INSERT INTO sandbox_denied_names (sandbox_id, team_id, name) SELECT ?, ?, j.name" NAMES_OF,
-    false};
+    "INSERT INTO sandbox_denied_names (sandbox_id, team_id, name) SELECT ?, ?, j.name" NAMES_OF};
 DB_STATEMENT(add_statement) = {"denied_names.add",
                                "INSERT INTO denied_names (team_id, name) SELECT ?, j.name" NAMES_OF
-                               " ON DUPLICATE KEY UPDATE denied_names.name = denied_names.name",
-                               false};
+                               " ON DUPLICATE KEY UPDATE denied_names.name = denied_names.name"};
 DB_STATEMENT(count_statement) = {"denied_names.count",
-                                 "SELECT COUNT(*) FROM denied_names WHERE team_id = ?", false};
+                                 "SELECT COUNT(*) FROM denied_names WHERE team_id = ?"};
 /* One look into an index for each name of the team, for however many sandboxes deny it. */
 DB_STATEMENT(purge_statement) = {
     "denied_names.purge",
     "DELETE FROM denied_names WHERE team_id = ? AND NOT EXISTS"
     " (SELECT 1 FROM sandbox_denied_names s FORCE INDEX (sandbox_denied_names_team)"
-    " WHERE s.team_id = denied_names.team_id AND s.name = denied_names.name)",
-    false};
+    " WHERE s.team_id = denied_names.team_id AND s.name = denied_names.name)"};
 
 /* Put a host name into a set, the keys of an object. Wildcards and networks are left out, because
  * firewalls do not watch them. */

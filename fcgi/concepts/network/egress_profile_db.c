@@ -17,45 +17,40 @@
     "sandboxes s ON s.id = f.sandbox_id WHERE f.profile = p.name AND s.visible = 1)"
 
 DB_STATEMENT(get_statement) = {"egress_profile.get",
-                               "SELECT " COLUMNS " FROM egress_profiles p WHERE p.name = ?", true};
+                               "SELECT " COLUMNS " FROM egress_profiles p WHERE p.name = ?"};
 DB_STATEMENT(list_statement) = {
-    "egress_profile.list", "SELECT " COLUMNS " FROM egress_profiles p ORDER BY p.name LIMIT 10000",
-    true};
+    "egress_profile.list", "SELECT " COLUMNS " FROM egress_profiles p ORDER BY p.name LIMIT 10000"};
 DB_STATEMENT(entries_statement) = {"egress_profile.entries",
-                                   "SELECT entries FROM egress_profiles WHERE name = ?", true};
+                                   "SELECT entries FROM egress_profiles WHERE name = ?"};
 DB_STATEMENT(names_statement) = {"egress_profile.names",
-                                 "SELECT name FROM egress_profiles ORDER BY name LIMIT 1000", true};
+                                 "SELECT name FROM egress_profiles ORDER BY name LIMIT 1000"};
 DB_STATEMENT(exists_statement) = {"egress_profile.exists",
-                                  "SELECT 1 FROM egress_profiles WHERE name = ?", true};
+                                  "SELECT 1 FROM egress_profiles WHERE name = ?"};
 DB_STATEMENT(put_statement) = {
     "egress_profile.put",
     "INSERT INTO egress_profiles (name, entries, updated_at_ms) VALUES (?, ?, ?)"
-    " ON DUPLICATE KEY UPDATE entries = VALUES(entries), updated_at_ms = VALUES(updated_at_ms)",
-    false};
+    " ON DUPLICATE KEY UPDATE entries = VALUES(entries), updated_at_ms = VALUES(updated_at_ms)"};
 DB_STATEMENT(lock_statement) = {"egress_profile.lock",
-                                "SELECT 1 FROM egress_profiles WHERE name = ? FOR UPDATE", false};
+                                "SELECT 1 FROM egress_profiles WHERE name = ? FOR UPDATE"};
 DB_STATEMENT(delete_statement) = {"egress_profile.delete",
-                                  "DELETE FROM egress_profiles WHERE name = ?", false};
+                                  "DELETE FROM egress_profiles WHERE name = ?"};
 /* A paused sandbox gets its policy when it is resumed. */
 DB_STATEMENT(touch_statement) = {
     "egress_profile.touch",
     "UPDATE sandboxes s JOIN sandbox_egress_profiles f ON f.sandbox_id = s.id"
     " SET s.version = UUID_SHORT(), s.network_revision = s.network_revision + 1,"
     " s.network_due_at_ms = IF(s.reserved = 1, ?, s.network_due_at_ms)"
-    " WHERE f.profile = ? AND s.visible = 1",
-    false};
+    " WHERE f.profile = ? AND s.visible = 1"};
 DB_STATEMENT(forget_gone_statement) = {
     "egress_profile.forget_gone",
     "DELETE f FROM sandbox_egress_profiles f JOIN sandboxes s ON s.id = f.sandbox_id"
-    " WHERE f.profile = ? AND s.visible = 0",
-    false};
-DB_STATEMENT(unfollow_statement) = {
-    "egress_profile.unfollow", "DELETE FROM sandbox_egress_profiles WHERE sandbox_id = ?", false};
+    " WHERE f.profile = ? AND s.visible = 0"};
+DB_STATEMENT(unfollow_statement) = {"egress_profile.unfollow",
+                                    "DELETE FROM sandbox_egress_profiles WHERE sandbox_id = ?"};
 DB_STATEMENT(follow_statement) = {
     "egress_profile.follow",
     "INSERT INTO sandbox_egress_profiles (profile, sandbox_id) VALUES (?, ?)"
-    " ON DUPLICATE KEY UPDATE profile = profile",
-    false};
+    " ON DUPLICATE KEY UPDATE profile = profile"};
 
 void egress_profile_deinit(struct egress_profile *profile)
 {

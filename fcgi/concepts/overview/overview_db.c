@@ -9,19 +9,16 @@
 DB_STATEMENT(states_statement) = {
     "overview.states",
     "SELECT state, COUNT(*) FROM sandboxes WHERE state <> 'destroyed' GROUP BY state ORDER BY state"
-    " LIMIT ?",
-    true};
+    " LIMIT ?"};
 DB_STATEMENT(operations_statement) = {
     "overview.operations",
     "SELECT kind, COUNT(*),"
     " CAST(SUM(CASE WHEN lease_until_ms < ? THEN 1 ELSE 0 END) AS UNSIGNED),"
     " CAST(COALESCE(MIN(CASE WHEN lease_until_ms < ?"
     " THEN GREATEST(lease_until_ms, created_at_ms) END), 0) AS SIGNED)"
-    " FROM operations WHERE state = 'running' GROUP BY kind ORDER BY kind LIMIT ?",
-    true};
+    " FROM operations WHERE state = 'running' GROUP BY kind ORDER BY kind LIMIT ?"};
 DB_STATEMENT(due_statement) = {
-    "overview.due", "SELECT COUNT(*) FROM sandboxes WHERE state = 'ready' AND deadline_at_ms < ?",
-    true};
+    "overview.due", "SELECT COUNT(*) FROM sandboxes WHERE state = 'ready' AND deadline_at_ms < ?"};
 
 /* A create without a warm instance names its instance after the sandbox. */
 DB_STATEMENT(demands_statement) = {
@@ -34,15 +31,13 @@ DB_STATEMENT(demands_statement) = {
     "   CAST(SUM(CASE WHEN instance_name LIKE 'warm-%' THEN 1 ELSE 0 END) AS UNSIGNED) AS warm"
     "   FROM sandboxes WHERE id >= ? AND snapshot_id IS NULL"
     "   GROUP BY template_slug, template_version_id, cpu, memory_mb, disk_gb) d"
-    " ORDER BY d.n DESC, d.template_slug, d.memory_mb, d.cpu, d.disk_gb LIMIT ?",
-    true};
+    " ORDER BY d.n DESC, d.template_slug, d.memory_mb, d.cpu, d.disk_gb LIMIT ?"};
 
 DB_STATEMENT(teams_statement) = {
     "overview.teams",
     "SELECT t.id, t.slug, t.plan, t.used_sandboxes, t.stopped_sandboxes, t.created_at_ms,"
     " (SELECT COUNT(*) FROM memberships m WHERE m.team_id = t.id)"
-    " FROM teams t WHERE t.slug > ? ORDER BY t.slug LIMIT ?",
-    true};
+    " FROM teams t WHERE t.slug > ? ORDER BY t.slug LIMIT ?"};
 
 #define SANDBOX_COLUMNS                                                                     \
     "SELECT s.id, t.slug, s.state, s.template_slug, v.version, s.cpu, s.memory_mb, h.name," \
@@ -51,20 +46,19 @@ DB_STATEMENT(teams_statement) = {
     " JOIN template_versions v ON v.id = s.template_version_id"                             \
     " JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1 AND s.id < ?"
 DB_STATEMENT(sandboxes_statement) = {"overview.sandboxes",
-                                     SANDBOX_COLUMNS " ORDER BY s.id DESC LIMIT ?", true};
-DB_STATEMENT(team_sandboxes_statement) = {
-    "overview.team_sandboxes", SANDBOX_COLUMNS " AND t.slug = ? ORDER BY s.id DESC LIMIT ?", true};
+                                     SANDBOX_COLUMNS " ORDER BY s.id DESC LIMIT ?"};
+DB_STATEMENT(team_sandboxes_statement) = {"overview.team_sandboxes", SANDBOX_COLUMNS
+                                          " AND t.slug = ? ORDER BY s.id DESC LIMIT ?"};
 DB_STATEMENT(host_sandboxes_statement) = {
     "overview.host_sandboxes",
-    SANDBOX_COLUMNS " AND h.name = ? AND (? = '' OR t.slug = ?) ORDER BY s.id DESC LIMIT ?", true};
+    SANDBOX_COLUMNS " AND h.name = ? AND (? = '' OR t.slug = ?) ORDER BY s.id DESC LIMIT ?"};
 
 DB_STATEMENT(put_report_statement) = {
     "overview.put_report",
     "INSERT INTO reports (name, made_at_ms, body) VALUES (?, ?, ?)"
-    " ON DUPLICATE KEY UPDATE made_at_ms = VALUES(made_at_ms), body = VALUES(body)",
-    false};
+    " ON DUPLICATE KEY UPDATE made_at_ms = VALUES(made_at_ms), body = VALUES(body)"};
 DB_STATEMENT(get_report_statement) = {"overview.get_report",
-                                      "SELECT made_at_ms, body FROM reports WHERE name = ?", true};
+                                      "SELECT made_at_ms, body FROM reports WHERE name = ?"};
 
 int overview_count_states(struct db *db, struct state_count counts[OVERVIEW_STATES_MAX],
                           unsigned *count, struct error **err)

@@ -13,32 +13,30 @@
 
 DB_STATEMENT(find_statement) = {
     "recipe_cache.find",
-    "SELECT checkpoint_id FROM recipe_cache WHERE team_id = ? AND step_key = ?", false};
+    "SELECT checkpoint_id FROM recipe_cache WHERE team_id = ? AND step_key = ?"};
 DB_STATEMENT(known_statement) = {"recipe_cache.known",
-                                 "SELECT step_key FROM recipe_cache WHERE team_id = ?", true};
+                                 "SELECT step_key FROM recipe_cache WHERE team_id = ?"};
 DB_STATEMENT(used_statement) = {
     "recipe_cache.used",
-    "UPDATE recipe_cache SET used_at_ms = ? WHERE team_id = ? AND step_key = ?", false};
+    "UPDATE recipe_cache SET used_at_ms = ? WHERE team_id = ? AND step_key = ?"};
 DB_STATEMENT(add_statement) = {
     "recipe_cache.add",
     "INSERT INTO recipe_cache (team_id, step_key, checkpoint_id, used_at_ms) VALUES (?, ?, ?, ?)"
-    " ON DUPLICATE KEY UPDATE checkpoint_id = ?, used_at_ms = ?",
-    false};
+    " ON DUPLICATE KEY UPDATE checkpoint_id = ?, used_at_ms = ?"};
 DB_STATEMENT(delete_statement) = {"recipe_cache.delete",
-                                  "DELETE FROM recipe_cache WHERE checkpoint_id = ?", false};
+                                  "DELETE FROM recipe_cache WHERE checkpoint_id = ?"};
 /* Memory that could not be kept may be kept this time. */
 DB_STATEMENT(same_statement) = {
     "recipe_cache.same",
     "SELECT v.id FROM template_recipes r JOIN template_versions v ON v.id = r.template_version_id"
     " WHERE r.team_id = ? AND r.result_key = ? AND v.state = 'ready'"
-    " AND (v.start <> 'command' OR v.virtual_machine = 1) ORDER BY v.id DESC LIMIT 1",
-    true};
+    " AND (v.start <> 'command' OR v.virtual_machine = 1) ORDER BY v.id DESC LIMIT 1"};
 DB_STATEMENT(active_statement) = {
     "recipe_cache.active",
-    "SELECT DISTINCT team_id FROM recipe_cache WHERE used_at_ms >= ? LIMIT ?", true};
+    "SELECT DISTINCT team_id FROM recipe_cache WHERE used_at_ms >= ? LIMIT ?"};
 DB_STATEMENT(next_statement) = {
     "recipe_cache.next",
-    "SELECT DISTINCT team_id FROM recipe_cache WHERE team_id > ? ORDER BY team_id LIMIT ?", true};
+    "SELECT DISTINCT team_id FROM recipe_cache WHERE team_id > ? ORDER BY team_id LIMIT ?"};
 /* Beyond the bounds; of a removed team; with a base that is gone; without its checkpoint. */
 DB_STATEMENT(purge_statement) = {
     "recipe_cache.purge",
@@ -51,8 +49,7 @@ DB_STATEMENT(purge_statement) = {
     "   LEFT JOIN template_versions v ON v.id = c.template_version_id WHERE e.team_id = ?) r"
     " WHERE r.n > ? OR r.sum_mb > ? OR r.removed_at_ms IS NOT NULL OR r.base_state <> 'ready'"
     "   OR r.state IS NULL OR r.state NOT IN ('creating', 'kept')"
-    " ORDER BY r.used_at_ms LIMIT ?",
-    true};
+    " ORDER BY r.used_at_ms LIMIT ?"};
 
 static int find_one(struct db *db, const char *team_id, const char *key,
                     struct checkpoint *checkpoint, struct error **err)

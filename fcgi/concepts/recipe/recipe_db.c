@@ -16,34 +16,26 @@ static const char *const state_names[] = {"waiting", "running", "copying", "star
 static const char *const code_names[] = {"", "no_user"};
 
 DB_STATEMENT(count_statement) = {
-    "recipe.count", "SELECT COUNT(*) FROM template_recipes WHERE team_id = ? AND state <> 'done'",
-    false};
+    "recipe.count", "SELECT COUNT(*) FROM template_recipes WHERE team_id = ? AND state <> 'done'"};
 DB_STATEMENT(insert_statement) = {
-    "recipe.insert",
-    "INSERT INTO template_recipes (template_version_id, team_id, user_id, state,"
-    " lease_until_ms, created_at_ms) VALUES (?, ?, ?, 'waiting', ?, ?)",
-    false};
+    "recipe.insert", "INSERT INTO template_recipes (template_version_id, team_id, user_id, state,"
+                     " lease_until_ms, created_at_ms) VALUES (?, ?, ?, 'waiting', ?, ?)"};
 DB_STATEMENT(begin_statement) = {
-    "recipe.begin",
-    "UPDATE template_recipes SET state = 'running', sealed = ?, step_titles = ?,"
-    " lease_until_ms = ?, attempts = 0"
-    " WHERE template_version_id = ? AND state = 'waiting'",
-    false};
+    "recipe.begin", "UPDATE template_recipes SET state = 'running', sealed = ?, step_titles = ?,"
+                    " lease_until_ms = ?, attempts = 0"
+                    " WHERE template_version_id = ? AND state = 'waiting'"};
 DB_STATEMENT(give_up_statement) = {"recipe.give_up",
                                    "UPDATE template_recipes SET failure = ?, lease_until_ms = ?"
-                                   " WHERE template_version_id = ? AND state = 'waiting'",
-                                   false};
+                                   " WHERE template_version_id = ? AND state = 'waiting'"};
 DB_STATEMENT(status_statement) = {
     "recipe.status",
     "SELECT state, failed_step, failure, failure_code, no_user FROM template_recipes"
-    " WHERE template_version_id = ?",
-    true};
+    " WHERE template_version_id = ?"};
 
 DB_STATEMENT(steps_statement) = {
     "recipe.steps",
     "SELECT COALESCE(step_titles, ''), COALESCE(step_times, ''), COALESCE(failed_step, '')"
-    " FROM template_recipes WHERE template_version_id = ?",
-    true};
+    " FROM template_recipes WHERE template_version_id = ?"};
 
 static const struct lease_table recipes =
     LEASE_TEAMS_OWNED("recipe", "template_recipes", "template_version_id", "lease_until_ms",
@@ -52,52 +44,44 @@ DB_STATEMENT(get_statement) = {
     "recipe.get",
     "SELECT team_id, user_id, state, sandbox_id, step, begun, output_at, sealed, failure,"
     " cached_at_ms, step_times"
-    " FROM template_recipes WHERE template_version_id = ?",
-    true};
+    " FROM template_recipes WHERE template_version_id = ?"};
 #define OURS " WHERE template_version_id = ? AND lease_owner = ? AND state <> 'done'"
 DB_STATEMENT(sandbox_statement) = {"recipe.set_sandbox",
                                    "UPDATE template_recipes SET sandbox_id = ?, step = ?,"
-                                   " cached_at_ms = ?" OURS,
-                                   false};
+                                   " cached_at_ms = ?" OURS};
 DB_STATEMENT(no_sandbox_statement) = {"recipe.no_sandbox",
                                       "UPDATE template_recipes SET sandbox_id = NULL, begun = 0,"
-                                      " output_at = 0, attempts = 0" OURS,
-                                      false};
+                                      " output_at = 0, attempts = 0" OURS};
 DB_STATEMENT(cached_statement) = {"recipe.cached",
-                                  "UPDATE template_recipes SET cached_at_ms = ?" OURS, false};
+                                  "UPDATE template_recipes SET cached_at_ms = ?" OURS};
 DB_STATEMENT(progress_statement) = {
     "recipe.progress",
-    "UPDATE template_recipes SET step = ?, begun = ?, output_at = ?, step_times = ?" OURS, false};
-DB_STATEMENT(seal_statement) = {
-    "recipe.seal", "UPDATE template_recipes SET sealed = ?, step_titles = ?" OURS, false};
+    "UPDATE template_recipes SET step = ?, begun = ?, output_at = ?, step_times = ?" OURS};
+DB_STATEMENT(seal_statement) = {"recipe.seal",
+                                "UPDATE template_recipes SET sealed = ?, step_titles = ?" OURS};
 DB_STATEMENT(copying_statement) = {"recipe.copying",
                                    "UPDATE template_recipes SET state = 'copying',"
-                                   " result_key = COALESCE(?, result_key)" OURS,
-                                   false};
+                                   " result_key = COALESCE(?, result_key)" OURS};
 DB_STATEMENT(starting_statement) = {
     "recipe.starting",
     "UPDATE template_recipes SET state = 'starting', sandbox_id = NULL, step = ?, begun = 0,"
-    " output_at = 0, attempts = 0" OURS,
-    false};
+    " output_at = 0, attempts = 0" OURS};
 DB_STATEMENT(done_statement) = {
     "recipe.done",
     "UPDATE template_recipes SET state = 'done', sandbox_id = NULL, lease_until_ms = NULL,"
     " sealed = IF(? AND EXISTS (SELECT 1 FROM template_versions v"
-    "   WHERE v.id = template_version_id AND v.state = 'failed'), sealed, NULL)" OURS,
-    false};
+    "   WHERE v.id = template_version_id AND v.state = 'failed'), sealed, NULL)" OURS};
 DB_STATEMENT(kept_statement) = {
     "recipe.kept",
-    "SELECT sealed FROM template_recipes WHERE template_version_id = ? AND state = 'done'", true};
+    "SELECT sealed FROM template_recipes WHERE template_version_id = ? AND state = 'done'"};
 DB_STATEMENT(fail_statement) = {
     "recipe.fail",
     "UPDATE template_recipes SET state = 'copying', failed_step = ?, failure = ?, failure_code = ?,"
-    " no_user = ?" OURS,
-    false};
+    " no_user = ?" OURS};
 
 DB_STATEMENT(builders_statement) = {"recipe.builders",
                                     "SELECT sandbox_id FROM template_recipes WHERE team_id = ?"
-                                    " AND state <> 'done' AND sandbox_id IS NOT NULL LIMIT ?",
-                                    true};
+                                    " AND state <> 'done' AND sandbox_id IS NOT NULL LIMIT ?"};
 
 DB_STATEMENTS(statements) = {&recipes.line, &recipes.due, &recipes.take, &recipes.renew};
 

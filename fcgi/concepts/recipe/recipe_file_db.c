@@ -18,45 +18,39 @@
 #define COLUMNS       "SELECT id, team_id, hash, size, is_whole, content_hash FROM recipe_files"
 DB_STATEMENT(find_statement) = {
     "recipe_file.find",
-    COLUMNS " WHERE team_id = ? AND hash = ? AND is_whole = 1 ORDER BY id DESC LIMIT 1", true};
-DB_STATEMENT(get_statement) = {"recipe_file.get", COLUMNS " WHERE id = ?", true};
+    COLUMNS " WHERE team_id = ? AND hash = ? AND is_whole = 1 ORDER BY id DESC LIMIT 1"};
+DB_STATEMENT(get_statement) = {"recipe_file.get", COLUMNS " WHERE id = ?"};
 DB_STATEMENT(expected_statement) = {
     "recipe_file.expected",
-    COLUMNS " WHERE team_id = ? AND hash = ? AND is_whole = 0 AND size = 0 LIMIT 1", false};
+    COLUMNS " WHERE team_id = ? AND hash = ? AND is_whole = 0 AND size = 0 LIMIT 1"};
 DB_STATEMENT(used_statement) = {"recipe_file.used",
-                                "UPDATE recipe_files SET used_at_ms = ? WHERE id = ?", false};
+                                "UPDATE recipe_files SET used_at_ms = ? WHERE id = ?"};
 DB_STATEMENT(sum_statement) = {
-    "recipe_file.sum",
-    "SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS UNSIGNED) FROM recipe_files WHERE team_id = ?",
-    false};
+    "recipe_file.sum", "SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS UNSIGNED) FROM recipe_files"
+                       " WHERE team_id = ?"};
 DB_STATEMENT(insert_statement) = {
     "recipe_file.insert",
-    "INSERT INTO recipe_files (id, team_id, hash, used_at_ms) VALUES (?, ?, ?, ?)", false};
+    "INSERT INTO recipe_files (id, team_id, hash, used_at_ms) VALUES (?, ?, ?, ?)"};
 /* From then on, only this caller writes the archive. */
 DB_STATEMENT(claim_statement) = {
     "recipe_file.claim",
-    "UPDATE recipe_files SET size = ?, used_at_ms = ? WHERE id = ? AND is_whole = 0 AND size = 0",
-    false};
+    "UPDATE recipe_files SET size = ?, used_at_ms = ? WHERE id = ? AND is_whole = 0 AND size = 0"};
 DB_STATEMENT(part_statement) = {
-    "recipe_file.part", "INSERT INTO recipe_file_parts (file_id, number, data) VALUES (?, ?, ?)",
-    false};
+    "recipe_file.part", "INSERT INTO recipe_file_parts (file_id, number, data) VALUES (?, ?, ?)"};
 DB_STATEMENT(whole_statement) = {
     "recipe_file.whole",
     "UPDATE recipe_files SET is_whole = 1, content_hash = ?, listing = ?, used_at_ms = ?"
-    " WHERE id = ? AND is_whole = 0",
-    false};
+    " WHERE id = ? AND is_whole = 0"};
 DB_STATEMENT(older_statement) = {
     "recipe_file.older",
-    "DELETE FROM recipe_files WHERE team_id = ? AND hash = ? AND is_whole = 1 AND id < ?", false};
-DB_STATEMENT(delete_statement) = {"recipe_file.delete", "DELETE FROM recipe_files WHERE id = ?",
-                                  false};
+    "DELETE FROM recipe_files WHERE team_id = ? AND hash = ? AND is_whole = 1 AND id < ?"};
+DB_STATEMENT(delete_statement) = {"recipe_file.delete", "DELETE FROM recipe_files WHERE id = ?"};
 DB_STATEMENT(read_statement) = {
-    "recipe_file.read", "SELECT data FROM recipe_file_parts WHERE file_id = ? AND number = ?",
-    true};
-DB_STATEMENT(listing_statement) = {
-    "recipe_file.listing", "SELECT COALESCE(listing, '') FROM recipe_files WHERE id = ?", true};
+    "recipe_file.read", "SELECT data FROM recipe_file_parts WHERE file_id = ? AND number = ?"};
+DB_STATEMENT(listing_statement) = {"recipe_file.listing",
+                                   "SELECT COALESCE(listing, '') FROM recipe_files WHERE id = ?"};
 DB_STATEMENT(purge_statement) = {"recipe_file.purge",
-                                 "DELETE FROM recipe_files WHERE used_at_ms < ? LIMIT 20", false};
+                                 "DELETE FROM recipe_files WHERE used_at_ms < ? LIMIT 20"};
 
 bool recipe_hash_is_valid(const char *hash)
 {

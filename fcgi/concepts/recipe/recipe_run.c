@@ -12,8 +12,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/notify.h"
-#include "base/str.h"
-#include "crypto/aead.h"
 #include "db/named_lease.h"
 #include "recipe/recipe_fetch.h"
 #include "recipe/recipe_image.h"

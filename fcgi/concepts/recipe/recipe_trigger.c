@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_mount.h"
-#include "recipe/recipe_setting.h"
 #include "recipe/recipe_turn.h"
 
 #define WHOLE_MAX (RECIPE_SEALED_MAX - 1024) /* bytes, before they are sealed */

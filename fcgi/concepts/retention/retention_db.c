@@ -8,8 +8,7 @@
 DB_STATEMENT(operations_statement) = {
     "retention.operations",
     "DELETE FROM operations WHERE id < ? AND state <> 'running' AND finished_at_ms < ?"
-    " ORDER BY id LIMIT ?",
-    false};
+    " ORDER BY id LIMIT ?"};
 /* All destroyed sandboxes have deadline_at_ms NULL. With this condition the index continues in the
  * order of identifiers. The database deletes the rows that refer to a sandbox (ON DELETE
  * CASCADE). */
@@ -17,45 +16,39 @@ DB_STATEMENT(sandboxes_statement) = {
     "retention.sandboxes",
     "SELECT id FROM sandboxes FORCE INDEX (sandboxes_deadline)"
     " WHERE state = 'destroyed' AND deadline_at_ms IS NULL AND id < ? AND updated_at_ms < ?"
-    " AND reserved = 0 AND operation_id IS NULL ORDER BY id LIMIT ?",
-    true};
-DB_STATEMENT(sandbox_statement) = {
-    "retention.sandbox", "DELETE FROM sandboxes WHERE id = ? AND state = 'destroyed'", false};
+    " AND reserved = 0 AND operation_id IS NULL ORDER BY id LIMIT ?"};
+DB_STATEMENT(sandbox_statement) = {"retention.sandbox",
+                                   "DELETE FROM sandboxes WHERE id = ? AND state = 'destroyed'"};
 DB_STATEMENT(sandbox_operations_statement) = {
     "retention.sandbox_operations",
-    "DELETE FROM operations WHERE sandbox_id = ? AND state <> 'running'", false};
+    "DELETE FROM operations WHERE sandbox_id = ? AND state <> 'running'"};
 DB_STATEMENT(versions_statement) = {
     "retention.versions",
     "SELECT v.id, t.id FROM template_versions v JOIN templates t ON t.id = v.template_id"
     " WHERE v.state = 'deleted' AND v.id < ? AND COALESCE(v.finished_at_ms, 0) < "
-    "?" RETENTION_FREE_VERSION " ORDER BY v.id LIMIT ?",
-    true};
+    "?" RETENTION_FREE_VERSION " ORDER BY v.id LIMIT ?"};
 DB_STATEMENT(version_recipe_statement) = {
     "retention.version_recipe",
-    "DELETE FROM template_recipes WHERE template_version_id = ? AND state = 'done'", false};
+    "DELETE FROM template_recipes WHERE template_version_id = ? AND state = 'done'"};
 DB_STATEMENT(version_statement) = {
-    "retention.version", "DELETE FROM template_versions WHERE id = ? AND state = 'deleted'", false};
+    "retention.version", "DELETE FROM template_versions WHERE id = ? AND state = 'deleted'"};
 DB_STATEMENT(template_statement) = {
     "retention.template",
     "DELETE FROM templates WHERE id = ? AND slug = id"
-    " AND NOT EXISTS (SELECT 1 FROM template_versions v WHERE v.template_id = templates.id)",
-    false};
+    " AND NOT EXISTS (SELECT 1 FROM template_versions v WHERE v.template_id = templates.id)"};
 DB_STATEMENT(checkpoints_statement) = {
     "retention.checkpoints",
     "DELETE FROM checkpoints WHERE state = 'deleted' AND created_at_ms < ? AND deleted_at_ms < ?"
-    " ORDER BY created_at_ms LIMIT ?",
-    false};
+    " ORDER BY created_at_ms LIMIT ?"};
 DB_STATEMENT(volumes_statement) = {
     "retention.volumes",
     "DELETE FROM volumes WHERE id < ? AND state = 'deleted' AND deleted_at_ms < ?"
     " AND NOT EXISTS (SELECT 1 FROM sandbox_volumes m WHERE m.team_id = volumes.team_id"
-    "  AND m.volume_id = volumes.id) ORDER BY id LIMIT ?",
-    false};
+    "  AND m.volume_id = volumes.id) ORDER BY id LIMIT ?"};
 /* id >= ?: the first identifier of the kind. */
 DB_STATEMENT(keys_statement) = {
     "retention.keys",
-    "DELETE FROM api_keys WHERE id >= ? AND id < ? AND revoked_at_ms < ? ORDER BY id LIMIT ?",
-    false};
+    "DELETE FROM api_keys WHERE id >= ? AND id < ? AND revoked_at_ms < ? ORDER BY id LIMIT ?"};
 
 /* floor: rows created from then on stay. */
 static int remove_rows(struct db *db, const struct db_statement *statement, struct db_value floor,

@@ -20,13 +20,12 @@ struct kind {
     unsigned kept;
 };
 
-#define WINDOW(name, holder, rows)                                                               \
-    .end = {"retention." name "_end",                                                            \
-            "SELECT " holder rows " " holder " > ? ORDER BY " holder " LIMIT 1 OFFSET ?", true}, \
-    .crowded = {"retention." name "_crowded",                                                    \
-                "SELECT " holder rows " " holder " > ? AND " holder " <= ? GROUP BY " holder     \
-                " HAVING COUNT(*) > ? ORDER BY " holder " LIMIT ?",                              \
-                true}
+#define WINDOW(name, holder, rows)                                                           \
+    .end = {"retention." name "_end",                                                        \
+            "SELECT " holder rows " " holder " > ? ORDER BY " holder " LIMIT 1 OFFSET ?"},   \
+    .crowded = {"retention." name "_crowded",                                                \
+                "SELECT " holder rows " " holder " > ? AND " holder " <= ? GROUP BY " holder \
+                " HAVING COUNT(*) > ? ORDER BY " holder " LIMIT ?"}
 #define BEHIND " DESC LIMIT 1 OFFSET ?"
 
 static const struct kind sandboxes = {
@@ -34,13 +33,11 @@ static const struct kind sandboxes = {
            " FROM sandboxes FORCE INDEX (sandboxes_stopped) WHERE state = 'destroyed' AND"),
     .bound = {"retention.sandboxes_bound",
               "SELECT id FROM sandboxes FORCE INDEX (sandboxes_list_state)"
-              " WHERE team_id = ? AND state = 'destroyed' ORDER BY id" BEHIND,
-              true},
+              " WHERE team_id = ? AND state = 'destroyed' ORDER BY id" BEHIND},
     .removal = {"retention.sandboxes_of_team",
                 "SELECT id FROM sandboxes FORCE INDEX (sandboxes_list_state) WHERE team_id = ?"
                 " AND state = 'destroyed' AND id <= ? AND reserved = 0 AND operation_id IS NULL"
-                " ORDER BY id LIMIT ?",
-                true},
+                " ORDER BY id LIMIT ?"},
     .kept = RETENTION_TEAM_MAX,
 };
 /* The indexes lead to versions of all states, not only of deleted ones. A version to which a row
@@ -53,11 +50,10 @@ static const struct kind versions = {
            " FROM templates t FORCE INDEX (templates_slug) STRAIGHT_JOIN template_versions v ON "
            "v.template_id = t.id"
            " WHERE v.state = 'deleted' AND"),
-    .bound = {"retention.versions_bound", "SELECT v.id" VERSIONS_OF " ORDER BY v.id" BEHIND, true},
+    .bound = {"retention.versions_bound", "SELECT v.id" VERSIONS_OF " ORDER BY v.id" BEHIND},
     .removal = {"retention.versions_of_team",
                 "SELECT v.id, t.id" VERSIONS_OF " AND v.id <= ?" RETENTION_FREE_VERSION
-                " ORDER BY v.id LIMIT ?",
-                true},
+                " ORDER BY v.id LIMIT ?"},
     .kept = RETENTION_TEAM_MAX,
 };
 static const struct kind others[] = {
@@ -65,33 +61,28 @@ static const struct kind others[] = {
             " FROM checkpoints FORCE INDEX (checkpoints_list) WHERE state = 'deleted' AND"),
      .bound = {"retention.checkpoints_bound",
                "SELECT id FROM checkpoints FORCE INDEX (checkpoints_list)"
-               " WHERE team_id = ? AND state = 'deleted' ORDER BY id" BEHIND,
-               true},
+               " WHERE team_id = ? AND state = 'deleted' ORDER BY id" BEHIND},
      .removal = {"retention.checkpoints_of_team",
                  "DELETE FROM checkpoints WHERE team_id = ? AND state = 'deleted' AND id <= ?"
-                 " ORDER BY id LIMIT ?",
-                 false},
+                 " ORDER BY id LIMIT ?"},
      .kept = RETENTION_TEAM_MAX},
     {WINDOW("volumes", "team_id",
             " FROM volumes FORCE INDEX (volumes_list) WHERE state = 'deleted' AND"),
      .bound = {"retention.volumes_bound",
                "SELECT id FROM volumes FORCE INDEX (volumes_list)"
-               " WHERE team_id = ? AND visible = 0 AND state = 'deleted' ORDER BY id" BEHIND,
-               true},
+               " WHERE team_id = ? AND visible = 0 AND state = 'deleted' ORDER BY id" BEHIND},
      .removal = {"retention.volumes_of_team",
                  "DELETE FROM volumes WHERE team_id = ? AND state = 'deleted' AND id <= ?"
                  " AND NOT EXISTS (SELECT 1 FROM sandbox_volumes m"
                  "  WHERE m.team_id = volumes.team_id AND m.volume_id = volumes.id)"
-                 " ORDER BY id LIMIT ?",
-                 false},
+                 " ORDER BY id LIMIT ?"},
      .kept = RETENTION_TEAM_MAX},
     {WINDOW("operations", "sandbox_id", " FROM operations FORCE INDEX (operations_sandbox) WHERE"),
      .bound = {"retention.operations_bound",
-               "SELECT id FROM operations WHERE sandbox_id = ? ORDER BY id" BEHIND, true},
+               "SELECT id FROM operations WHERE sandbox_id = ? ORDER BY id" BEHIND},
      .removal = {"retention.operations_of_sandbox",
                  "DELETE FROM operations WHERE sandbox_id = ? AND id <= ? AND state <> 'running'"
-                 " ORDER BY id LIMIT ?",
-                 false},
+                 " ORDER BY id LIMIT ?"},
      .kept = RETENTION_OPERATIONS_MAX},
 };
 

@@ -10,18 +10,15 @@ DB_STATEMENT(insert_statement) = {
     "kept_log.insert",
     "REPLACE INTO kept_logs (sandbox_id, team_id, kept_at_ms, size, sealed)"
     " SELECT s.id, s.team_id, ?, ?, ? FROM sandboxes s"
-    " WHERE s.id = ? AND s.incarnation = ? AND s.state = 'stopping' LOCK IN SHARE MODE",
-    false};
-DB_STATEMENT(drop_statement) = {"kept_log.drop", "DELETE FROM kept_logs WHERE sandbox_id = ?",
-                                false};
-DB_STATEMENT(get_statement) = {"kept_log.get", "SELECT sealed FROM kept_logs WHERE sandbox_id = ?",
-                               true};
+    " WHERE s.id = ? AND s.incarnation = ? AND s.state = 'stopping' LOCK IN SHARE MODE"};
+DB_STATEMENT(drop_statement) = {"kept_log.drop", "DELETE FROM kept_logs WHERE sandbox_id = ?"};
+DB_STATEMENT(get_statement) = {"kept_log.get", "SELECT sealed FROM kept_logs WHERE sandbox_id = ?"};
 DB_STATEMENT(size_statement) = {
     "kept_log.size",
-    "SELECT CAST(COALESCE(SUM(size), 0) AS UNSIGNED) FROM kept_logs WHERE team_id = ?", true};
+    "SELECT CAST(COALESCE(SUM(size), 0) AS UNSIGNED) FROM kept_logs WHERE team_id = ?"};
 DB_STATEMENT(oldest_statement) = {
     "kept_log.oldest",
-    "SELECT sandbox_id, size FROM kept_logs WHERE team_id = ? ORDER BY kept_at_ms LIMIT ?", true};
+    "SELECT sandbox_id, size FROM kept_logs WHERE team_id = ? ORDER BY kept_at_ms LIMIT ?"};
 
 int kept_log_insert(struct db *db, const struct sandbox *sandbox, const struct buffer *sealed,
                     struct error **err)

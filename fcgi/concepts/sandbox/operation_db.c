@@ -14,26 +14,21 @@
 DB_STATEMENT(supersede_statement) = {
     "operation.supersede",
     "UPDATE operations SET state = 'superseded', finished_at_ms = ? WHERE id = ? AND"
-    " state = 'running'",
-    false};
+    " state = 'running'"};
 DB_STATEMENT(insert_statement) = {
     "operation.insert",
     "INSERT INTO operations (id, sandbox_id, kind, state, incarnation, lease_owner, lease_until_ms,"
-    " attempts, created_at_ms) VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?)",
-    false};
+    " attempts, created_at_ms) VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?)"};
 DB_STATEMENT(end_statement) = {
     "operation.end",
     "UPDATE operations SET state = ?, last_error = ?, finished_at_ms = ? WHERE id = ?"
-    " AND lease_owner = ? AND state = 'running'",
-    false};
+    " AND lease_owner = ? AND state = 'running'"};
 DB_STATEMENT(drop_statement) = {
     "operation.drop",
     "UPDATE operations SET state = 'failed', last_error = ?, finished_at_ms = ? WHERE id = ?"
-    " AND state = 'running'",
-    false};
+    " AND state = 'running'"};
 DB_STATEMENT(turn_statement) = {
-    "operation.turn", "UPDATE operations SET lease_until_ms = ? WHERE id = ? AND lease_owner = ''",
-    false};
+    "operation.turn", "UPDATE operations SET lease_until_ms = ? WHERE id = ? AND lease_owner = ''"};
 static const struct lease_table held_operations = LEASE_TABLE_OWNED_AS(
     "operations.held", "operations", "id", "lease_until_ms", "state = 'running'");
 #define OF_SANDBOX(column) \
@@ -58,29 +53,24 @@ static const struct lease_table due_operations[] = {
 DB_STATEMENT(answers_statement) = {
     "operation.answers_wait",
     "SELECT 1 FROM operations WHERE state = 'running' AND ((kind = 'destroy' AND created_at_ms > ?)"
-    " OR (kind IN ('create', 'fork') AND lease_until_ms > ?)) LIMIT 1",
-    true};
+    " OR (kind IN ('create', 'fork') AND lease_until_ms > ?)) LIMIT 1"};
 DB_STATEMENT(defer_statement) = {"operation.defer",
                                  "UPDATE operations SET lease_until_ms = ?, last_error = ?"
-                                 " WHERE id = ? AND lease_owner = ? AND state = 'running'",
-                                 false};
+                                 " WHERE id = ? AND lease_owner = ? AND state = 'running'"};
 DB_STATEMENT(await_hook_statement) = {
     "operation.await_hook",
     "UPDATE operations SET lease_until_ms = ?, hook_since_ms = COALESCE(hook_since_ms, ?),"
-    " attempts = attempts - 1 WHERE id = ? AND lease_owner = ? AND state = 'running'",
-    false};
+    " attempts = attempts - 1 WHERE id = ? AND lease_owner = ? AND state = 'running'"};
 DB_STATEMENT(get_statement) = {
     "operation.get",
     "SELECT id, sandbox_id, kind, incarnation, COALESCE(host_id, 0), COALESCE(hook_since_ms, 0)"
-    " FROM operations WHERE id = ?",
-    false};
+    " FROM operations WHERE id = ?"};
 DB_STATEMENT(makes_statement) = {
-    "operation.makes", "SELECT 1 FROM operations WHERE id = ? AND kind IN ('create', 'fork')",
-    true};
+    "operation.makes", "SELECT 1 FROM operations WHERE id = ? AND kind IN ('create', 'fork')"};
 DB_STATEMENT(set_host_statement) = {"operation.set_host",
-                                    "UPDATE operations SET host_id = ? WHERE id = ?", false};
+                                    "UPDATE operations SET host_id = ? WHERE id = ?"};
 DB_STATEMENT(outcome_statement) = {"operation.outcome",
-                                   "SELECT state, last_error FROM operations WHERE id = ?", true};
+                                   "SELECT state, last_error FROM operations WHERE id = ?"};
 
 DB_STATEMENTS(statements) = {&held_operations.renew,
                              &due_operations[OPERATIONS_URGENT].line,

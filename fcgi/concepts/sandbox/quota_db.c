@@ -6,8 +6,7 @@
 
 DB_STATEMENT(usage_statement) = {
     "quota.usage",
-    "SELECT used_sandboxes, used_vcpus, used_memory_mb, stopped_sandboxes FROM teams WHERE id = ?",
-    true};
+    "SELECT used_sandboxes, used_vcpus, used_memory_mb, stopped_sandboxes FROM teams WHERE id = ?"};
 #define MEANT TEMPLATE_MEANT("x.id")
 /* Reads also the size of the version that the slug alone means. The team's own template comes
  * before that of the deployment, as in template/. */
@@ -20,8 +19,7 @@ DB_STATEMENT(look_statement) = {
     " FROM teams t LEFT JOIN template_versions v ON v.id ="
     " (SELECT " MEANT " FROM templates x WHERE x.slug = ?"
     "   AND x.owner IN ('" TEAM_DEPLOYMENT_ID "', t.id) ORDER BY x.owner DESC LIMIT 1)"
-    " WHERE t.id = ?",
-    true};
+    " WHERE t.id = ?"};
 /* Checks and reserves in one statement, against the present plan. */
 DB_STATEMENT(take_statement) = {
     "quota.take",
@@ -29,14 +27,12 @@ DB_STATEMENT(take_statement) = {
     " t.used_vcpus = t.used_vcpus + CAST(? AS SIGNED),"
     " t.used_memory_mb = t.used_memory_mb + CAST(? AS SIGNED)"
     " WHERE t.id = ? AND " QUOTA_HAS_ROOM
-    " AND (? = 0 OR t.stopped_sandboxes <= p.stopped_sandboxes)",
-    false};
+    " AND (? = 0 OR t.stopped_sandboxes <= p.stopped_sandboxes)"};
 /* Compares the number of deleted sandboxes whose instances still exist with the plan. */
 DB_STATEMENT(may_leave_statement) = {
     "quota.may_leave",
     "SELECT 1 FROM teams t JOIN plans p ON p.name = t.plan WHERE t.id = ? AND p.sandboxes >"
-    " (SELECT COUNT(*) FROM sandboxes s WHERE s.team_id = t.id AND s.reserved = 2)",
-    true};
+    " (SELECT COUNT(*) FROM sandboxes s WHERE s.team_id = t.id AND s.reserved = 2)"};
 
 /* A wrong counter is corrected soon; until then a negative value counts as 0. */
 static uint32_t amount(const struct db_rows *rows, unsigned column)

@@ -16,8 +16,7 @@ DB_STATEMENT(move_team_statement) = {
     "UPDATE teams SET used_sandboxes = used_sandboxes - CAST(? AS SIGNED),"
     " used_vcpus = used_vcpus - CAST(? AS SIGNED),"
     " used_memory_mb = used_memory_mb - CAST(? AS SIGNED),"
-    " stopped_sandboxes = stopped_sandboxes + CAST(? AS SIGNED) WHERE id = ?",
-    false};
+    " stopped_sandboxes = stopped_sandboxes + CAST(? AS SIGNED) WHERE id = ?"};
 
 /* The server finds, and locks, the tables in this order. */
 DB_STATEMENT(take_all_statement) = {
@@ -32,8 +31,7 @@ DB_STATEMENT(take_all_statement) = {
     " h.used_memory_mb = h.used_memory_mb + CAST(? AS SIGNED),"
     " o.promised_gb = o.promised_gb + CAST(? AS SIGNED)"
     " WHERE t.id = ? AND " QUOTA_HAS_ROOM " AND t.stopped_sandboxes <= p.stopped_sandboxes"
-    " AND " HOST_HAS_ROOM " AND " HOST_POOL_HAS_ROOM " AND v.state = 'ready'",
-    false};
+    " AND " HOST_HAS_ROOM " AND " HOST_POOL_HAS_ROOM " AND v.state = 'ready'"};
 
 /* One statement sees rows and sums of the same moment, and one transaction changes both. */
 #define OF_HOST " (SELECT COUNT(*) FROM sandboxes s WHERE s.host_id = h.id AND s.reserved > 0)"
@@ -50,29 +48,24 @@ DB_STATEMENT(hosts_statement) = {
     "reservation.hosts",
     "SELECT h.name, CAST(h.id AS CHAR) FROM hosts h WHERE h.sandboxes <>" OF_HOST
     " OR h.used_vcpus <>" HOST_SUM("cpu") " OR h.used_memory_mb <>" HOST_SUM(
-        "memory_mb") " LIMIT 1000",
-    true};
+        "memory_mb") " LIMIT 1000"};
 DB_STATEMENT(teams_statement) = {
-    "reservation.teams",
-    "SELECT t.slug, t.id FROM teams t WHERE t.used_sandboxes <>" OF_TEAM
-    " OR t.used_vcpus <>" TEAM_SUM("cpu") " OR t.used_memory_mb <>" TEAM_SUM(
-        "memory_mb") " OR t.stopped_sandboxes <>" STOPPED " LIMIT 1000",
-    true};
+    "reservation.teams", "SELECT t.slug, t.id FROM teams t WHERE t.used_sandboxes <>" OF_TEAM
+                         " OR t.used_vcpus <>" TEAM_SUM("cpu") " OR t.used_memory_mb <>" TEAM_SUM(
+                             "memory_mb") " OR t.stopped_sandboxes <>" STOPPED " LIMIT 1000"};
 DB_STATEMENT(lock_host_statement) = {"reservation.lock_host",
-                                     "SELECT 1 FROM hosts WHERE id = ? FOR UPDATE", false};
+                                     "SELECT 1 FROM hosts WHERE id = ? FOR UPDATE"};
 DB_STATEMENT(lock_team_statement) = {"reservation.lock_team",
-                                     "SELECT 1 FROM teams WHERE id = ? FOR UPDATE", false};
+                                     "SELECT 1 FROM teams WHERE id = ? FOR UPDATE"};
 DB_STATEMENT(repair_host_statement) = {
     "reservation.repair_host",
     "UPDATE hosts h SET h.sandboxes =" OF_HOST ", h.used_vcpus =" HOST_SUM(
-        "cpu") ", h.used_memory_mb =" HOST_SUM("memory_mb") " WHERE h.id = ?",
-    false};
+        "cpu") ", h.used_memory_mb =" HOST_SUM("memory_mb") " WHERE h.id = ?"};
 DB_STATEMENT(repair_team_statement) = {
     "reservation.repair_team",
     "UPDATE teams t SET t.used_sandboxes =" OF_TEAM ", t.used_vcpus =" TEAM_SUM(
         "cpu") ", t.used_memory_mb =" TEAM_SUM("memory_mb") ", t.stopped_sandboxes =" STOPPED
-                                                            " WHERE t.id = ?",
-    false};
+                                                            " WHERE t.id = ?"};
 
 /* --- taking --- */
 

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/str.h"
 #include "sandbox/sandbox_network.h"

@@ -7,8 +7,7 @@ DB_STATEMENT(on_lost_host_statement) = {
     "SELECT l.id FROM (SELECT s.id, ROW_NUMBER() OVER (PARTITION BY s.team_id"
     "   ORDER BY s.stopped_at_ms DESC, s.id) AS n FROM hosts h JOIN sandboxes s ON s.host_id = h.id"
     "   JOIN archives a ON a.current_of = s.id WHERE h.lost_at_ms IS NOT NULL"
-    "   AND s.state = 'stopped' AND a.state = 'whole') l ORDER BY l.n, RAND() LIMIT ?",
-    false};
+    "   AND s.state = 'stopped' AND a.state = 'whole') l ORDER BY l.n, RAND() LIMIT ?"};
 
 DB_STATEMENT(evictable_statement) = {
     "sandbox.evictable",
@@ -23,8 +22,7 @@ DB_STATEMENT(evictable_statement) = {
               "     WHERE e.evicted_at_ms >= p.measured_at_ms AND o.host_id = p.host_id)"
               "   AND s.state = 'stopped' AND a.state = 'whole' AND a.evicted_at_ms IS NULL"
               "   AND a.incarnation = s.incarnation) l ORDER BY l.held DESC, l.stopped_at_ms, l.id "
-              "LIMIT ?",
-    false};
+              "LIMIT ?"};
 
 int sandbox_row_on_lost_host(struct db *db, unsigned limit, char (*ids)[ID_SIZE], unsigned *count,
                              struct error **err)

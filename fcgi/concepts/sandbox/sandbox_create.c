@@ -18,7 +18,6 @@
 #include "moving/moving.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
-#include "network/firewall_client.h"
 #include "sandbox/assignment.h"
 #include "sandbox/failed_starts.h"
 #include "sandbox/lifecycle_steps.h"

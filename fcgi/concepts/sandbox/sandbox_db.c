@@ -14,23 +14,18 @@
 
 #define SELECT_SANDBOX "SELECT " SANDBOX_COLUMNS " FROM sandboxes s" SANDBOX_JOINS
 
-DB_STATEMENT(get_statement) = {"sandbox.get", SELECT_SANDBOX " WHERE s.id = ? AND s.visible = 1",
-                               true};
-DB_STATEMENT(get_any_statement) = {"sandbox.get_any", SELECT_SANDBOX " WHERE s.id = ?", true};
+DB_STATEMENT(get_statement) = {"sandbox.get", SELECT_SANDBOX " WHERE s.id = ? AND s.visible = 1"};
+DB_STATEMENT(get_any_statement) = {"sandbox.get_any", SELECT_SANDBOX " WHERE s.id = ?"};
 /* Two rows by their keys; the first one always exists. */
 DB_STATEMENT(look_statement) = {
-    "sandbox.look",
-    "SELECT a.revision, " SANDBOX_OWN_COLUMNS
-    " FROM access_revision a LEFT JOIN sandboxes s ON s.id = ? WHERE a.id = 1",
-    true};
+    "sandbox.look", "SELECT a.revision, " SANDBOX_OWN_COLUMNS
+                    " FROM access_revision a LEFT JOIN sandboxes s ON s.id = ? WHERE a.id = 1"};
 DB_STATEMENT(look_version_statement) = {
     "sandbox.look_version",
     "SELECT a.revision, s.version FROM access_revision a LEFT JOIN sandboxes s ON s.id = ?"
-    " WHERE a.id = 1",
-    true};
-DB_STATEMENT(lock_statement) = {
-    "sandbox.lock", "SELECT " SANDBOX_LOCKED_COLUMNS " FROM sandboxes s WHERE s.id = ? FOR UPDATE",
-    false};
+    " WHERE a.id = 1"};
+DB_STATEMENT(lock_statement) = {"sandbox.lock", "SELECT " SANDBOX_LOCKED_COLUMNS
+                                                " FROM sandboxes s WHERE s.id = ? FOR UPDATE"};
 static const struct lease_table deadlines = LEASE_TEAMS(
     "sandbox.deadline", "sandboxes", "id", "deadline_at_ms", "state = 'ready'", "team_id");
 
@@ -49,62 +44,52 @@ static const struct lease_table deadlines = LEASE_TEAMS(
 /* A new row is shown, and reserved. */
 DB_STATEMENT(insert_statement) = {"sandbox.insert",
                                   "INSERT INTO sandboxes (visible, reserved, envs_sealed" INSERTED(
-                                      NAME) ") VALUES (1, 1, ?" INSERTED(PLACE) ")",
-                                  false};
+                                      NAME) ") VALUES (1, 1, ?" INSERTED(PLACE) ")"};
 DB_STATEMENT(update_statement) = {
     "sandbox.update",
-    "UPDATE sandboxes SET version = UUID_SHORT(), visible = ?" MOVED(ASSIGNMENT) " WHERE id = ?",
-    false};
+    "UPDATE sandboxes SET version = UUID_SHORT(), visible = ?" MOVED(ASSIGNMENT) " WHERE id = ?"};
 DB_STATEMENT(update_policy_statement) = {
     "sandbox.update_policy",
-    "UPDATE sandboxes SET version = UUID_SHORT()" CHANGED(ASSIGNMENT) " WHERE id = ?", false};
+    "UPDATE sandboxes SET version = UUID_SHORT()" CHANGED(ASSIGNMENT) " WHERE id = ?"};
 DB_STATEMENT(update_ports_statement) = {
-    "sandbox.update_ports", "UPDATE sandboxes SET version = UUID_SHORT(), ports = ? WHERE id = ?",
-    false};
-DB_STATEMENT(clear_metadata_statement) = {
-    "sandbox.clear_metadata", "DELETE FROM sandbox_metadata WHERE sandbox_id = ?", false};
+    "sandbox.update_ports", "UPDATE sandboxes SET version = UUID_SHORT(), ports = ? WHERE id = ?"};
+DB_STATEMENT(clear_metadata_statement) = {"sandbox.clear_metadata",
+                                          "DELETE FROM sandbox_metadata WHERE sandbox_id = ?"};
 DB_STATEMENT(index_metadata_statement) = {
     "sandbox.index_metadata",
-    "INSERT INTO sandbox_metadata (sandbox_id, name, team_id, value) VALUES (?, ?, ?, ?)", false};
-DB_STATEMENT(forget_tokens_statement) = {
-    "sandbox.forget_tokens", "DELETE FROM sandbox_token_keys WHERE sandbox_id = ?", false};
+    "INSERT INTO sandbox_metadata (sandbox_id, name, team_id, value) VALUES (?, ?, ?, ?)"};
+DB_STATEMENT(forget_tokens_statement) = {"sandbox.forget_tokens",
+                                         "DELETE FROM sandbox_token_keys WHERE sandbox_id = ?"};
 DB_STATEMENT(destroyed_statement) = {
     "sandbox.destroyed",
     "UPDATE sandboxes SET version = UUID_SHORT(), envs_sealed = NULL, network = '{}',"
-    " metadata = '{}', hooks = NULL, destroyed_at_ms = ? WHERE id = ?",
-    false};
-DB_STATEMENT(of_route_statement) = {"sandbox.of_route", "SELECT id FROM sandboxes WHERE route = ?",
-                                    true};
+    " metadata = '{}', hooks = NULL, destroyed_at_ms = ? WHERE id = ?"};
+DB_STATEMENT(of_route_statement) = {"sandbox.of_route", "SELECT id FROM sandboxes WHERE route = ?"};
 DB_STATEMENT(agent_statement) = {
     "sandbox.agent",
     "SELECT s.envs_sealed, p.process_log_kib FROM sandboxes s JOIN teams t ON t.id = s.team_id"
-    " JOIN plans p ON p.name = t.plan WHERE s.id = ?",
-    true};
+    " JOIN plans p ON p.name = t.plan WHERE s.id = ?"};
 
 DB_STATEMENT(of_instance_statement) = {
     "sandbox.of_instance",
     "SELECT s.id, s.state FROM sandboxes s WHERE s.instance_name = ? AND s.state <> 'destroyed'"
     " AND (? = 0 OR s.host_id = ? OR EXISTS (SELECT 1 FROM operations o"
-    "   WHERE o.id = s.operation_id AND o.state = 'running' AND o.host_id = ?))",
-    true};
+    "   WHERE o.id = s.operation_id AND o.state = 'running' AND o.host_id = ?))"};
 /* The firewall of the new host can still have an older policy of the sandbox. */
 DB_STATEMENT(rehost_statement) = {
     "sandbox.rehost",
-    "UPDATE sandboxes SET version = UUID_SHORT(), host_id = ?, network_applied = 0 WHERE id = ?",
-    false};
+    "UPDATE sandboxes SET version = UUID_SHORT(), host_id = ?, network_applied = 0 WHERE id = ?"};
 
 DB_STATEMENT(ready_on_host_statement) = {
     "sandbox.ready_on_host",
     "SELECT id, instance_name, incarnation, created_at_ms, team_id, address, agent_key_id,"
     " silent_since_ms IS NOT NULL, idle_timeout, idle_connections = 'ignore', hold_until_ms,"
     " pause_failures, created_by FROM sandboxes"
-    " WHERE host_id = ? AND reserved = 1 AND state = 'ready'",
-    true};
+    " WHERE host_id = ? AND reserved = 1 AND state = 'ready'"};
 
 DB_STATEMENT(kept_on_host_statement) = {
     "sandbox.kept_on_host",
-    "SELECT id FROM sandboxes WHERE host_id = ? AND visible = 1 AND id > ? ORDER BY id LIMIT ?",
-    true};
+    "SELECT id FROM sandboxes WHERE host_id = ? AND visible = 1 AND id > ? ORDER BY id LIMIT ?"};
 
 DB_STATEMENTS(statements) = {&deadlines.line, &deadlines.due};
 

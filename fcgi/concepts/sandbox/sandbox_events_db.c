@@ -10,15 +10,14 @@
 #define NEAR_ROWS \
     "state = 'ready' AND deadline_at_ms <= ? AND NOT (deadline_told_ms <=> deadline_at_ms)"
 DB_STATEMENT(near_statement) = {"sandbox_event.near",
-                                "SELECT id FROM sandboxes WHERE " NEAR_ROWS " LIMIT ?", true};
+                                "SELECT id FROM sandboxes WHERE " NEAR_ROWS " LIMIT ?"};
 DB_STATEMENT(near_lock_statement) = {
     "sandbox_event.near_lock",
     "SELECT team_id, deadline_at_ms, on_timeout FROM sandboxes WHERE id = ? AND " NEAR_ROWS
-    " FOR UPDATE SKIP LOCKED",
-    false};
+    " FOR UPDATE SKIP LOCKED"};
 DB_STATEMENT(near_told_statement) = {
     "sandbox_event.near_told",
-    "UPDATE sandboxes SET deadline_told_ms = deadline_at_ms WHERE id = ?", false};
+    "UPDATE sandboxes SET deadline_told_ms = deadline_at_ms WHERE id = ?"};
 DB_STATEMENT(quotas_statement) = {
     "sandbox_event.quotas",
     "SELECT t.id, t.used_sandboxes, p.sandboxes, t.used_vcpus, p.vcpus, t.used_memory_mb,"
@@ -26,19 +25,17 @@ DB_STATEMENT(quotas_statement) = {
     " WHERE (t.used_sandboxes * 10 >= CAST(p.sandboxes AS SIGNED) * 9 AND t.used_sandboxes > 0)"
     " OR (t.used_vcpus * 10 >= CAST(p.vcpus AS SIGNED) * 9 AND t.used_vcpus > 0)"
     " OR (t.used_memory_mb * 10 >= CAST(p.memory_mb AS SIGNED) * 9 AND t.used_memory_mb > 0)"
-    " LIMIT ?",
-    true};
+    " LIMIT ?"};
 DB_STATEMENT(denied_told_statement) = {
     "sandbox_event.denied_told",
-    "UPDATE sandboxes SET denials_told = ? WHERE id = ? AND denials_told = ?", false};
+    "UPDATE sandboxes SET denials_told = ? WHERE id = ? AND denials_told = ?"};
 DB_STATEMENT(silent_lock_statement) = {
     "sandbox_event.silent_lock",
     "SELECT team_id FROM sandboxes WHERE id = ? AND incarnation = ? AND state = 'ready'"
-    " AND (silent_since_ms IS NULL) = ? FOR UPDATE",
-    false};
+    " AND (silent_since_ms IS NULL) = ? FOR UPDATE"};
 DB_STATEMENT(silent_statement) = {
     "sandbox_event.silent",
-    "UPDATE sandboxes SET silent_since_ms = ?, version = UUID_SHORT() WHERE id = ?", false};
+    "UPDATE sandboxes SET silent_since_ms = ?, version = UUID_SHORT() WHERE id = ?"};
 
 /* --- deadlines --- */
 

@@ -61,12 +61,12 @@
 #define NAMED(order)  OF_TEAM("sandboxes_name", "c.taken_name BETWEEN ? AND ?", order)
 
 /* In both orders; index 0 is newest first. */
-#define BOTH(name, text)                                   \
-    {                                                      \
-        {"sandbox_list." name, text("DESC"), true},        \
-        {                                                  \
-            "sandbox_list." name "_asc", text("ASC"), true \
-        }                                                  \
+#define BOTH(name, text)                             \
+    {                                                \
+        {"sandbox_list." name, text("DESC")},        \
+        {                                            \
+            "sandbox_list." name "_asc", text("ASC") \
+        }                                            \
     }
 static const struct db_statement all_statements[2] = BOTH("all", ALL);
 static const struct db_statement state_statements[2] = BOTH("state", STATES);
@@ -79,21 +79,18 @@ DB_STATEMENT(count_statement) = {
     "sandbox_list.count",
     "SELECT COUNT(*) FROM (SELECT 1 FROM sandbox_metadata FORCE INDEX (sandbox_metadata_match)"
     " WHERE team_id = ? AND name = ? AND value = ? AND sandbox_id > ? AND sandbox_id < ? LIMIT ?)"
-    " counted",
-    true};
+    " counted"};
 
 DB_STATEMENT(newest_statement) = {
     "sandbox_list.newest",
     "SELECT (SELECT a.revision FROM access_revision a WHERE a.id = 1), s.id, s.version"
     " FROM sandboxes s FORCE INDEX (sandboxes_list) WHERE s.team_id = ? AND s.visible = 1"
-    " ORDER BY s.id DESC LIMIT ?",
-    true};
+    " ORDER BY s.id DESC LIMIT ?"};
 DB_STATEMENT(copy_statement) = {
     "sandbox_list.copy",
     "SELECT STRAIGHT_JOIN " SANDBOX_COLUMNS
     " FROM (SELECT id FROM sandboxes WHERE snapshot_id = ? AND visible = 1 LIMIT ?) found"
-    " JOIN sandboxes s ON s.id = found.id" SANDBOX_JOINS " ORDER BY s.id DESC",
-    true};
+    " JOIN sandboxes s ON s.id = found.id" SANDBOX_JOINS " ORDER BY s.id DESC"};
 
 DB_STATEMENTS(statements) = {
     &all_statements[0],      &all_statements[1],      &state_statements[0],  &state_statements[1],

@@ -6,7 +6,6 @@
  * incomplete; afterwards the copy on the old host is outdated. Either copy is deleted with the row
  * locked, because both instances have the same name and the sandbox may be about to return.
  */
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/fault_point.h"

@@ -21,10 +21,10 @@
               "   AND o.state = 'moving'), l.n, RAND() LIMIT ?"
 
 DB_STATEMENT(leaving_statement) = {
-    "sandbox.leaving", OF_LEAVING("1", "stopped", " AND s.volume_mounts = '{}'", "s.stopped_at_ms"),
-    false};
+    "sandbox.leaving",
+    OF_LEAVING("1", "stopped", " AND s.volume_mounts = '{}'", "s.stopped_at_ms")};
 DB_STATEMENT(running_statement) = {"sandbox.leaving_running",
-                                   OF_LEAVING("2", "ready", "", "s.created_at_ms"), false};
+                                   OF_LEAVING("2", "ready", "", "s.created_at_ms")};
 /* Their volumes have moved to another host, and they have not yet. */
 DB_STATEMENT(following_statement) = {
     "sandbox.following",
@@ -34,13 +34,11 @@ DB_STATEMENT(following_statement) = {
     " WHERE m.kind = 'volume' AND m.state = 'clearing' AND s.state = 'stopped'"
     " AND s.host_id <> v.host_id"
     " AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.sandbox_id = s.id"
-    "   AND o.kind = 'move' AND o.state = 'failed' AND o.finished_at_ms > ?) LIMIT ?",
-    true};
+    "   AND o.kind = 'move' AND o.state = 'failed' AND o.finished_at_ms > ?) LIMIT ?"};
 DB_STATEMENT(volumes_host_statement) = {
     "sandbox.volumes_host",
     "SELECT v.id, v.host_id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
-    " WHERE a.sandbox_id = ? ORDER BY v.id LIMIT 1",
-    false};
+    " WHERE a.sandbox_id = ? ORDER BY v.id LIMIT 1"};
 
 int sandbox_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                         char (*ids)[ID_SIZE], unsigned *count, struct error **err)

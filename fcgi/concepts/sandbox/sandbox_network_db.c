@@ -10,76 +10,60 @@ DB_STATEMENT(update_statement) = {
     "UPDATE sandboxes SET version = UUID_SHORT(), network = ?, network_revision = ?, "
     "network_applied = ?,"
     " network_due_at_ms = ?, network_failure = '', allow_public_traffic = ?, updated_at_ms = ? "
-    "WHERE id = ?",
-    false};
+    "WHERE id = ?"};
 DB_STATEMENT(applied_statement) = {
     "network.applied",
     "UPDATE sandboxes SET version = UUID_SHORT(), network_applied = network_revision,"
     " network_due_at_ms = NULL,"
     " network_failure = ''"
-    " WHERE id = ? AND network_revision = ?",
-    false};
+    " WHERE id = ? AND network_revision = ?"};
 DB_STATEMENT(failed_statement) = {"network.failed",
                                   "UPDATE sandboxes SET version = UUID_SHORT(), network_failure = ?"
-                                  " WHERE id = ? AND network_revision = ?",
-                                  false};
+                                  " WHERE id = ? AND network_revision = ?"};
 DB_STATEMENT(any_due_statement) = {
-    "network.any_due",
-    "SELECT EXISTS(SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
-    " OR EXISTS(SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?)",
-    true};
+    "network.any_due", "SELECT EXISTS(SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
+                       " OR EXISTS(SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?)"};
 static const struct lease_table policies = LEASE_TEAMS(
     "policies", "sandboxes", "id", "network_due_at_ms", "network_due_at_ms IS NOT NULL", "team_id");
 DB_STATEMENT(forget_statement) = {
-    "network.forget", "UPDATE sandboxes SET network_due_at_ms = NULL WHERE id = ? AND visible = 0",
-    false};
+    "network.forget", "UPDATE sandboxes SET network_due_at_ms = NULL WHERE id = ? AND visible = 0"};
 DB_STATEMENT(defer_host_statement) = {
     "network.defer_host",
-    "UPDATE sandboxes SET network_due_at_ms = ? WHERE host_id = ? AND network_due_at_ms < ?",
-    false};
+    "UPDATE sandboxes SET network_due_at_ms = ? WHERE host_id = ? AND network_due_at_ms < ?"};
 
 DB_STATEMENT(quarantine_statement) = {
-    "network.quarantine",
-    "UPDATE host_addresses SET policy_of = ?, policy_due_at_ms = ?"
-    " WHERE host_id = ? AND address = ?",
-    false};
+    "network.quarantine", "UPDATE host_addresses SET policy_of = ?, policy_due_at_ms = ?"
+                          " WHERE host_id = ? AND address = ?"};
 DB_STATEMENT(orphan_statement) = {
     "network.orphan",
     "SELECT host_id, address, policy_of FROM host_addresses WHERE address = ? AND policy_of IS NOT"
-    " NULL",
-    false};
+    " NULL"};
 /* The row of an ended sandbox stays for longer than its policy. */
 static const struct lease_table orphans =
     LEASE_TEAMS("orphans", "host_addresses", "address", "policy_due_at_ms", "policy_of IS NOT NULL",
                 "(SELECT s.team_id FROM sandboxes s WHERE s.id = policy_of)");
 DB_STATEMENT(orphan_again_statement) = {
     "network.orphan_again",
-    "UPDATE host_addresses SET policy_due_at_ms = ? WHERE host_id = ? AND address = ?", false};
+    "UPDATE host_addresses SET policy_due_at_ms = ? WHERE host_id = ? AND address = ?"};
 DB_STATEMENT(orphan_gone_statement) = {
-    "network.orphan_gone",
-    "UPDATE host_addresses SET policy_of = NULL, policy_due_at_ms = NULL"
-    " WHERE host_id = ? AND address = ? AND policy_of = ?",
-    false};
+    "network.orphan_gone", "UPDATE host_addresses SET policy_of = NULL, policy_due_at_ms = NULL"
+                           " WHERE host_id = ? AND address = ? AND policy_of = ?"};
 
 DB_STATEMENT(desired_statement) = {
     "network.desired",
     "SELECT id, address, network_revision, network_applied, team_id, denials_told,"
     " created_by FROM sandboxes"
-    " WHERE host_id = ? AND reserved = 1 ORDER BY address",
-    true};
+    " WHERE host_id = ? AND reserved = 1 ORDER BY address"};
 DB_STATEMENT(lost_statement) = {
     "network.lost",
     "UPDATE sandboxes SET version = UUID_SHORT(), network_applied = 0, network_due_at_ms = ?,"
     " network_revision = GREATEST(network_revision, ?)"
-    " WHERE id = ? AND reserved = 1 AND network_revision = ? AND network_applied = ?",
-    false};
+    " WHERE id = ? AND reserved = 1 AND network_revision = ? AND network_applied = ?"};
 DB_STATEMENT(holds_statement) = {
-    "network.holds",
-    "SELECT 1 FROM sandboxes WHERE id = ? AND host_id = ? AND address = ? AND state <> 'destroyed'",
-    true};
+    "network.holds", "SELECT 1 FROM sandboxes"
+                     " WHERE id = ? AND host_id = ? AND address = ? AND state <> 'destroyed'"};
 DB_STATEMENT(ranges_statement) = {
-    "network.ranges", "SELECT COALESCE(network, address_range) FROM hosts ORDER BY id LIMIT 250",
-    true};
+    "network.ranges", "SELECT COALESCE(network, address_range) FROM hosts ORDER BY id LIMIT 250"};
 
 DB_STATEMENTS(statements) = {&policies.due, &policies.line, &orphans.line,
                              &orphans.due,  &policies.take, &policies.renew};

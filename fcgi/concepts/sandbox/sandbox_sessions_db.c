@@ -11,16 +11,14 @@
 DB_STATEMENT(end_statement) = {
     "sessions.end",
     "UPDATE sandboxes SET version = UUID_SHORT(), session_epoch = session_epoch + 1,"
-    " sessions_due_at_ms = ? WHERE id = ?",
-    false};
+    " sessions_due_at_ms = ? WHERE id = ?"};
 static const struct lease_table ends =
     LEASE_TEAMS("sessions", "sandboxes", "id", "sessions_due_at_ms",
                 "sessions_due_at_ms IS NOT NULL AND visible = 1", "team_id");
 DB_STATEMENT(done_statement) = {
     "sessions.done",
     "UPDATE sandboxes s SET s.sessions_due_at_ms = NULL WHERE s.id = ? AND s.session_epoch"
-    " + (SELECT e.session_epoch FROM teams e WHERE e.id = s.team_id) = ?",
-    false};
+    " + (SELECT e.session_epoch FROM teams e WHERE e.id = s.team_id) = ?"};
 
 DB_STATEMENTS(statements) = {&ends.line, &ends.due, &ends.take, &ends.renew};
 

@@ -5,28 +5,21 @@
 
 #define OVERDUE_MS 60000
 
-DB_STATEMENT(owe_statement) = {
-    "size.owe", "INSERT INTO sandbox_sizes (sandbox_id, due_at_ms) VALUES (?, ?)", false};
-DB_STATEMENT(forget_statement) = {"size.forget", "DELETE FROM sandbox_sizes WHERE sandbox_id = ?",
-                                  false};
-DB_STATEMENT(known_statement) = {"size.known", "SELECT 1 FROM sandbox_sizes WHERE sandbox_id = ?",
-                                 true};
+DB_STATEMENT(owe_statement) = {"size.owe",
+                               "INSERT INTO sandbox_sizes (sandbox_id, due_at_ms) VALUES (?, ?)"};
+DB_STATEMENT(forget_statement) = {"size.forget", "DELETE FROM sandbox_sizes WHERE sandbox_id = ?"};
+DB_STATEMENT(known_statement) = {"size.known", "SELECT 1 FROM sandbox_sizes WHERE sandbox_id = ?"};
 DB_STATEMENT(hold_statement) = {
-    "size.hold",
-    "UPDATE sandbox_sizes SET due_at_ms = ?, lease_owner = ?, attempts = attempts + 1"
-    " WHERE sandbox_id = ? AND (lease_owner = '' OR due_at_ms <= ?)",
-    false};
+    "size.hold", "UPDATE sandbox_sizes SET due_at_ms = ?, lease_owner = ?, attempts = attempts + 1"
+                 " WHERE sandbox_id = ? AND (lease_owner = '' OR due_at_ms <= ?)"};
 DB_STATEMENT(defer_statement) = {"size.defer",
                                  "UPDATE sandbox_sizes SET due_at_ms = ?, lease_owner = ''"
-                                 " WHERE sandbox_id = ? AND lease_owner = ?",
-                                 false};
+                                 " WHERE sandbox_id = ? AND lease_owner = ?"};
 DB_STATEMENT(told_statement) = {
-    "size.told", "DELETE FROM sandbox_sizes WHERE sandbox_id = ? AND lease_owner = ?", false};
+    "size.told", "DELETE FROM sandbox_sizes WHERE sandbox_id = ? AND lease_owner = ?"};
 DB_STATEMENT(overdue_statement) = {
-    "size.overdue",
-    "SELECT COUNT(*) FROM sandbox_sizes z JOIN sandboxes s ON s.id = z.sandbox_id"
-    " WHERE s.state = 'ready' AND (z.attempts >= 5 OR z.due_at_ms <= ?)",
-    true};
+    "size.overdue", "SELECT COUNT(*) FROM sandbox_sizes z JOIN sandboxes s ON s.id = z.sandbox_id"
+                    " WHERE s.state = 'ready' AND (z.attempts >= 5 OR z.due_at_ms <= ?)"};
 const struct lease_table sandbox_sizes = LEASE_TEAMS_OWNED(
     "sandbox_sizes", "sandbox_sizes", "sandbox_id", "due_at_ms", "due_at_ms IS NOT NULL",
     "(SELECT s.team_id FROM sandboxes s WHERE s.id = sandbox_sizes.sandbox_id)");

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "secret/changed_secret.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "secret/secret.h"
@@ -14,34 +12,28 @@
 DB_STATEMENT(note_statement) = {
     "changed_secret.note",
     "INSERT INTO changed_secrets (team_id, name, done_up_to, due_at_ms) VALUES (?, ?, '', ?)"
-    " ON DUPLICATE KEY UPDATE done_up_to = '', due_at_ms = VALUES(due_at_ms)",
-    false};
+    " ON DUPLICATE KEY UPDATE done_up_to = '', due_at_ms = VALUES(due_at_ms)"};
 DB_STATEMENT(get_statement) = {"changed_secret.get",
                                "SELECT team_id, name, done_up_to FROM changed_secrets WHERE "
-                               "team_id = ? AND name = ? FOR UPDATE",
-                               false};
+                               "team_id = ? AND name = ? FOR UPDATE"};
 DB_STATEMENT(due_statement) = {
     "changed_secret.due",
     "SELECT team_id, name, done_up_to FROM changed_secrets WHERE due_at_ms <= ? ORDER BY due_at_ms"
-    " LIMIT 1 FOR UPDATE SKIP LOCKED",
-    false};
+    " LIMIT 1 FOR UPDATE SKIP LOCKED"};
 DB_STATEMENT(sandboxes_statement) = {
     "changed_secret.sandboxes",
     "SELECT sandbox_id FROM sandbox_secrets WHERE team_id = ? AND name = ? AND sandbox_id > ?"
-    " ORDER BY sandbox_id LIMIT ?",
-    false};
+    " ORDER BY sandbox_id LIMIT ?"};
 /* A paused sandbox gets its policy when it is resumed. */
 DB_STATEMENT(touch_statement) = {
     "changed_secret.touch",
     "UPDATE sandboxes SET version = UUID_SHORT(), network_revision = network_revision + 1,"
-    " network_due_at_ms = IF(reserved = 1, ?, network_due_at_ms) WHERE id = ?",
-    false};
+    " network_due_at_ms = IF(reserved = 1, ?, network_due_at_ms) WHERE id = ?"};
 DB_STATEMENT(move_statement) = {
     "changed_secret.move",
-    "UPDATE changed_secrets SET done_up_to = ?, due_at_ms = ? WHERE team_id = ? AND name = ?",
-    false};
-DB_STATEMENT(done_statement) = {
-    "changed_secret.done", "DELETE FROM changed_secrets WHERE team_id = ? AND name = ?", false};
+    "UPDATE changed_secrets SET done_up_to = ?, due_at_ms = ? WHERE team_id = ? AND name = ?"};
+DB_STATEMENT(done_statement) = {"changed_secret.done",
+                                "DELETE FROM changed_secrets WHERE team_id = ? AND name = ?"};
 
 int changed_secret_note(struct db *db, const char *team_id, const char *name, struct error **err)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -15,14 +14,12 @@
 #define ASSOCIATED     "egress_authority"
 #define SEALED_MAX     4096
 
-DB_STATEMENT(get_statement) = {"egress_authority.get",
-                               "SELECT certificate, sealed_key FROM egress_authority WHERE one = 1",
-                               true};
+DB_STATEMENT(get_statement) = {
+    "egress_authority.get", "SELECT certificate, sealed_key FROM egress_authority WHERE one = 1"};
 DB_STATEMENT(insert_statement) = {
     "egress_authority.insert",
     "INSERT INTO egress_authority (one, certificate, sealed_key, created_at_ms) VALUES (1, ?, ?, ?)"
-    " ON DUPLICATE KEY UPDATE one = one",
-    false};
+    " ON DUPLICATE KEY UPDATE one = one"};
 
 static int make(struct db *db, const struct keyring *ring, struct error **err)
 {

@@ -18,50 +18,42 @@
     " COALESCE(s.used_at_ms, 0), COALESCE(s.metadata, '{}'), s.created_by FROM secrets s" \
     " JOIN teams t ON t.id = s.team_id WHERE s.team_id = ?"
 
-DB_STATEMENT(get_statement) = {"secret.get", SELECT_SECRET " AND s.name = ?", true};
-DB_STATEMENT(list_statement) = {"secret.list", SELECT_SECRET " ORDER BY s.name LIMIT 1000", true};
-DB_STATEMENT(count_statement) = {"secret.count", "SELECT COUNT(*) FROM secrets WHERE team_id = ?",
-                                 false};
+DB_STATEMENT(get_statement) = {"secret.get", SELECT_SECRET " AND s.name = ?"};
+DB_STATEMENT(list_statement) = {"secret.list", SELECT_SECRET " ORDER BY s.name LIMIT 1000"};
+DB_STATEMENT(count_statement) = {"secret.count", "SELECT COUNT(*) FROM secrets WHERE team_id = ?"};
 DB_STATEMENT(insert_statement) = {
     "secret.insert",
     "INSERT INTO secrets (id, team_id, name, hosts, value, metadata, for_sandboxes, created_by,"
-    " created_at_ms, updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    false};
+    " created_at_ms, updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"};
 /* NULL leaves a column. Metadata alone makes no new version. */
 DB_STATEMENT(update_statement) = {
-    "secret.update",
-    "UPDATE secrets SET value = COALESCE(?, value), hosts = COALESCE(?, hosts),"
-    " created_by = COALESCE(?, created_by), metadata = COALESCE(?, metadata),"
-    " version = version + ?, updated_at_ms = ? WHERE id = ?",
-    false};
+    "secret.update", "UPDATE secrets SET value = COALESCE(?, value), hosts = COALESCE(?, hosts),"
+                     " created_by = COALESCE(?, created_by), metadata = COALESCE(?, metadata),"
+                     " version = version + ?, updated_at_ms = ? WHERE id = ?"};
 DB_STATEMENT(delete_statement) = {"secret.delete",
-                                  "DELETE FROM secrets WHERE team_id = ? AND name = ?", false};
+                                  "DELETE FROM secrets WHERE team_id = ? AND name = ?"};
 DB_STATEMENT(renew_statement) = {"secret.renew",
                                  "UPDATE secrets SET updated_at_ms = GREATEST(?, updated_at_ms + "
-                                 "1) WHERE team_id = ? AND name = ?",
-                                 false};
+                                 "1) WHERE team_id = ? AND name = ?"};
 DB_STATEMENT(expire_statement) = {
     "secret.expire",
     "DELETE FROM secrets WHERE for_sandboxes = 1 AND updated_at_ms < ? AND NOT EXISTS"
     " (SELECT 1 FROM sandbox_secrets f WHERE f.team_id = secrets.team_id"
     " AND f.name = secrets.name)"
     " AND NOT EXISTS (SELECT 1 FROM team_egress_proxies p WHERE p.team_id = secrets.team_id"
-    " AND LOCATE(CONCAT('${secrets.', secrets.name, '}'), p.proxy) > 0) LIMIT 500",
-    false};
-DB_STATEMENT(reveal_statement) = {
-    "secret.reveal", "SELECT id, value FROM secrets WHERE team_id = ? AND name = ?", true};
+    " AND LOCATE(CONCAT('${secrets.', secrets.name, '}'), p.proxy) > 0) LIMIT 500"};
+DB_STATEMENT(reveal_statement) = {"secret.reveal",
+                                  "SELECT id, value FROM secrets WHERE team_id = ? AND name = ?"};
 DB_STATEMENT(used_statement) = {
     "secret.used",
     "UPDATE secrets s JOIN (SELECT j.name, j.at FROM JSON_TABLE(?, '$[*]' COLUMNS"
     " (name VARCHAR(63) CHARACTER SET ascii PATH '$[0]', at BIGINT PATH '$[1]')) j) u"
     " ON u.name = s.name SET s.used_at_ms = u.at"
-    " WHERE s.team_id = ? AND COALESCE(s.used_at_ms, 0) < u.at",
-    false};
+    " WHERE s.team_id = ? AND COALESCE(s.used_at_ms, 0) < u.at"};
 DB_STATEMENT(unfollow_statement) = {"secret.unfollow",
-                                    "DELETE FROM sandbox_secrets WHERE sandbox_id = ?", false};
+                                    "DELETE FROM sandbox_secrets WHERE sandbox_id = ?"};
 DB_STATEMENT(follow_statement) = {
-    "secret.follow", "INSERT INTO sandbox_secrets (sandbox_id, team_id, name) VALUES (?, ?, ?)",
-    false};
+    "secret.follow", "INSERT INTO sandbox_secrets (sandbox_id, team_id, name) VALUES (?, ?, ?)"};
 
 void secret_deinit(struct secret *secret)
 {

@@ -8,13 +8,12 @@
 #include "secret/team_proxy.h"
 
 DB_STATEMENT(get_statement) = {"team_proxy.get",
-                               "SELECT proxy FROM team_egress_proxies WHERE team_id = ?", true};
+                               "SELECT proxy FROM team_egress_proxies WHERE team_id = ?"};
 DB_STATEMENT(put_statement) = {"team_proxy.put",
                                "INSERT INTO team_egress_proxies (team_id, proxy) VALUES (?, ?)"
-                               " ON DUPLICATE KEY UPDATE proxy = VALUES(proxy)",
-                               false};
+                               " ON DUPLICATE KEY UPDATE proxy = VALUES(proxy)"};
 DB_STATEMENT(delete_statement) = {"team_proxy.delete",
-                                  "DELETE FROM team_egress_proxies WHERE team_id = ?", false};
+                                  "DELETE FROM team_egress_proxies WHERE team_id = ?"};
 
 int team_proxy_get(struct db *db, const char *team_id, json_t **proxy, struct error **err)
 {

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "base/error.h"
 #include "http/schema.h"

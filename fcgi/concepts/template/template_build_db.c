@@ -6,7 +6,6 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_row.h"
 #include "db/lease.h"
@@ -22,86 +21,72 @@ DB_STATEMENT(insert_statement) = {
     "template.insert_request",
     "INSERT INTO template_versions (id, template_id, version, state, virtual_machine, cpu,"
     " memory_mb, image, checkpoint_id, lease_until_ms, created_at_ms)"
-    " VALUES (?, ?, ?, 'building', 0, ?, ?, ?, ?, ?, ?)",
-    false};
+    " VALUES (?, ?, ?, 'building', 0, ?, ?, ?, ?, ?, ?)"};
 DB_STATEMENT(has_versions_statement) = {
     "template.has_versions",
-    "SELECT 1 FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN " LIMIT 1",
-    false};
+    "SELECT 1 FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN " LIMIT 1"};
 DB_STATEMENT(count_statement) = {
     "template.count_versions",
     "SELECT COUNT(*) FROM templates t JOIN template_versions v ON v.template_id = t.id"
-    " WHERE t.owner = ? AND v.state <> 'deleted'",
-    true};
-DB_STATEMENT(image_of_statement) = {
-    "template.image_of", "SELECT image_config FROM template_versions WHERE id = ?", true};
+    " WHERE t.owner = ? AND v.state <> 'deleted'"};
+DB_STATEMENT(image_of_statement) = {"template.image_of",
+                                    "SELECT image_config FROM template_versions WHERE id = ?"};
 DB_STATEMENT(image_statement) = {
     "template.set_image",
-    "UPDATE template_versions SET image_config = ? WHERE id = ? AND state = 'building'", false};
+    "UPDATE template_versions SET image_config = ? WHERE id = ? AND state = 'building'"};
 #define OWNER "(SELECT t.owner FROM templates t WHERE t.id = template_versions.template_id)"
 static const struct lease_table builds = LEASE_TEAMS_OWNED(
     "template.building", "template_versions", "id", "lease_until_ms", "state = 'building'", OWNER);
-DB_STATEMENT(get_statement) = {"template.get_building", TEMPLATE_COLUMNS " WHERE v.id = ?", true};
+DB_STATEMENT(get_statement) = {"template.get_building", TEMPLATE_COLUMNS " WHERE v.id = ?"};
 DB_STATEMENT(built_statement) = {
     "template.built",
     "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?,"
     " lease_until_ms = NULL, finished_at_ms = ?"
-    " WHERE id = ? AND lease_owner = ? AND state = 'building'",
-    false};
+    " WHERE id = ? AND lease_owner = ? AND state = 'building'"};
 
 DB_STATEMENT(base_statement) = {
     "template.set_base",
     "UPDATE template_versions SET base_version_id = ?, virtual_machine = ?, from_image = ?"
-    " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
-    false};
+    " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL"};
 DB_STATEMENT(copy_statement) = {
     "template.copy_from",
     "UPDATE template_versions SET copied_host_id = ?, copied_instance = ?, start = ?,"
-    " lease_until_ms = ? WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
-    false};
+    " lease_until_ms = ? WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL"};
 DB_STATEMENT(copied_statement) = {
-    "template.copied",
-    "UPDATE template_versions SET copied_instance = NULL, lease_until_ms = NULL"
-    " WHERE id = ? AND lease_owner = ? AND state = 'building'",
-    false};
+    "template.copied", "UPDATE template_versions SET copied_instance = NULL, lease_until_ms = NULL"
+                       " WHERE id = ? AND lease_owner = ? AND state = 'building'"};
 DB_STATEMENT(memory_statement) = {
     "template.set_memory",
     "UPDATE template_versions SET memory_id = ? WHERE id = ? AND state = 'building'"
-    " AND memory_id IS NULL",
-    false};
+    " AND memory_id IS NULL"};
 DB_STATEMENT(started_statement) = {
     "template.started",
     "UPDATE template_versions SET state = 'ready', start = ?, memory_id = ?, finished_at_ms = ?"
-    " WHERE id = ? AND state = 'building' AND start = 'pending'",
-    false};
+    " WHERE id = ? AND state = 'building' AND start = 'pending'"};
 DB_STATEMENT(same_statement) = {
     "template.same",
     "UPDATE template_versions v JOIN template_versions s ON s.id = ? AND s.state = 'ready'"
     " SET v.state = 'ready', v.virtual_machine = s.virtual_machine, v.size_mb = s.size_mb,"
     " v.image_config = s.image_config, v.start = s.start, v.memory_id = s.memory_id,"
     " v.finished_at_ms = ?"
-    " WHERE v.id = ? AND v.state = 'building' AND v.lease_until_ms IS NULL",
-    false};
+    " WHERE v.id = ? AND v.state = 'building' AND v.lease_until_ms IS NULL"};
 /* This locks the rows: of two versions that are deleted at the same time, the second one sees that
  * the first one is gone. */
 DB_STATEMENT(shares_memory_statement) = {
     "template.shares_memory",
     "SELECT id FROM template_versions WHERE memory_id = ? AND id <> ? AND state = 'ready'"
-    " LIMIT 1 FOR UPDATE",
-    false};
+    " LIMIT 1 FOR UPDATE"};
 DB_STATEMENT(fail_statement) = {"template.fail",
                                 "UPDATE template_versions SET state = 'failed', finished_at_ms = ?"
-                                " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
-                                false};
+                                " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL"};
 
 DB_STATEMENT(lock_version_statement) = {
     "template.lock_version",
-    "SELECT id FROM template_versions v WHERE v.id = ? AND" TEMPLATE_SHOWN " FOR UPDATE", false};
+    "SELECT id FROM template_versions v WHERE v.id = ? AND" TEMPLATE_SHOWN " FOR UPDATE"};
 DB_STATEMENT(lock_versions_statement) = {
     "template.lock_versions",
     "SELECT id FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN
-    " ORDER BY id FOR UPDATE",
-    false};
+    " ORDER BY id FOR UPDATE"};
 /* Warm instances do not count as users: those of a version that is not ready are dismissed. Nor
  * does the sandbox of its own build. */
 DB_STATEMENT(users_statement) = {
@@ -110,36 +95,31 @@ DB_STATEMENT(users_statement) = {
     " AND NOT EXISTS (SELECT 1 FROM template_recipes r"
     "   WHERE r.template_version_id = s.template_version_id AND r.sandbox_id = s.id)"
     " UNION ALL SELECT c.id, c.team_id FROM checkpoints c WHERE c.template_version_id = ? AND"
-    " c.state IN ('creating', 'ready') AND c.name IS NOT NULL LIMIT ?",
-    false};
+    " c.state IN ('creating', 'ready') AND c.name IS NOT NULL LIMIT ?"};
 DB_STATEMENT(delete_version_statement) = {
     "template.delete_version",
-    "UPDATE template_versions SET state = 'deleting', lease_until_ms = ? WHERE id = ?", false};
+    "UPDATE template_versions SET state = 'deleting', lease_until_ms = ? WHERE id = ?"};
 DB_STATEMENT(no_recipe_statement) = {
     "template.no_recipe",
-    "UPDATE template_recipes SET sealed = NULL WHERE template_version_id = ? AND state = 'done'",
-    false};
+    "UPDATE template_recipes SET sealed = NULL WHERE template_version_id = ? AND state = 'done'"};
 /* No slug looks like an id, so the slug becomes free and no slug leads to the row. */
 DB_STATEMENT(free_slug_statement) = {"template.free_slug",
-                                     "UPDATE templates SET slug = id WHERE id = ?", false};
+                                     "UPDATE templates SET slug = id WHERE id = ?"};
 DB_STATEMENT(hold_statement) = {
     "template.hold",
-    "SELECT 1 FROM template_versions WHERE id = ? AND state IN ('building', 'ready')", false};
+    "SELECT 1 FROM template_versions WHERE id = ? AND state IN ('building', 'ready')"};
 
 static const struct lease_table removals = LEASE_TEAMS_OWNED(
     "template.deleting", "template_versions", "id", "lease_until_ms", "state = 'deleting'", OWNER);
-DB_STATEMENT(no_sources_statement) = {
-    "template.no_sources", "DELETE FROM template_sources WHERE template_version_id = ?", false};
+DB_STATEMENT(no_sources_statement) = {"template.no_sources",
+                                      "DELETE FROM template_sources WHERE template_version_id = ?"};
 DB_STATEMENT(deleted_statement) = {
-    "template.deleted",
-    "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL,"
-    " image_config = NULL, wanted_tags = NULL"
-    " WHERE id = ? AND state = 'deleting'",
-    false};
+    "template.deleted", "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL,"
+                        " image_config = NULL, wanted_tags = NULL"
+                        " WHERE id = ? AND state = 'deleting'"};
 DB_STATEMENT(uses_source_statement) = {
     "template.uses_source",
-    "SELECT 1 FROM template_versions WHERE id = ? AND state IN ('building', 'ready', 'deleting')",
-    true};
+    "SELECT 1 FROM template_versions WHERE id = ? AND state IN ('building', 'ready', 'deleting')"};
 
 DB_STATEMENTS(statements) = {&builds.line,   &builds.due,   &builds.take,   &builds.renew,
                              &removals.line, &removals.due, &removals.take, &removals.renew};

@@ -24,114 +24,92 @@
 #define FIND_TEMPLATE                                                                            \
     "SELECT x.id FROM templates x WHERE x.slug = ? AND x.owner IN ('" TEAM_DEPLOYMENT_ID "', ?)" \
     " ORDER BY x.owner DESC LIMIT 1"
-DB_STATEMENT(find_statement) = {"template.find", FIND_TEMPLATE, true};
+DB_STATEMENT(find_statement) = {"template.find", FIND_TEMPLATE};
 DB_STATEMENT(find_named_statement) = {"template.find_named",
                                       "SELECT x.id FROM teams o JOIN templates x ON x.owner = o.id"
-                                      " WHERE o.slug = ? AND x.slug = ? AND " IS_SEEN("x"),
-                                      true};
+                                      " WHERE o.slug = ? AND x.slug = ? AND " IS_SEEN("x")};
 
 #define OF_TEMPLATE " WHERE v.template_id = ? AND v.state = 'ready'"
-DB_STATEMENT(meant_statement) = {
-    "template.meant", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.id = " TEMPLATE_MEANT("t.id"), true};
+DB_STATEMENT(meant_statement) = {"template.meant", TEMPLATE_COLUMNS OF_TEMPLATE
+                                 " AND v.id = " TEMPLATE_MEANT("t.id")};
 /* The form of most creates: the slug alone. */
 DB_STATEMENT(meant_by_slug_statement) = {
-    "template.meant_by_slug",
-    TEMPLATE_COLUMNS " WHERE t.id = (" FIND_TEMPLATE
-                     ") AND v.state = 'ready' AND v.id = " TEMPLATE_MEANT("t.id"),
-    true};
+    "template.meant_by_slug", TEMPLATE_COLUMNS
+    " WHERE t.id = (" FIND_TEMPLATE ") AND v.state = 'ready' AND v.id = " TEMPLATE_MEANT("t.id")};
 /* A tag with this name wins over the number. */
-DB_STATEMENT(by_number_statement) = {
-    "template.by_number",
-    TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
-                     " AND g.tag = ?" OF_TEMPLATE " AND (v.version = ? OR g.tag IS NOT NULL)"
-                     " ORDER BY g.tag IS NULL LIMIT 1",
-    true};
-DB_STATEMENT(by_id_statement) = {"template.by_id", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.id = ?",
-                                 true};
+DB_STATEMENT(by_number_statement) = {"template.by_number", TEMPLATE_COLUMNS
+                                     " LEFT JOIN template_tags g ON g.template_version_id = v.id"
+                                     " AND g.tag = ?" OF_TEMPLATE
+                                     " AND (v.version = ? OR g.tag IS NOT NULL)"
+                                     " ORDER BY g.tag IS NULL LIMIT 1"};
+DB_STATEMENT(by_id_statement) = {"template.by_id", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.id = ?"};
 DB_STATEMENT(by_tag_statement) = {
-    "template.by_tag",
-    TEMPLATE_COLUMNS " JOIN template_tags g ON g.template_version_id = v.id" OF_TEMPLATE
-                     " AND g.tag = ?",
-    true};
+    "template.by_tag", TEMPLATE_COLUMNS
+    " JOIN template_tags g ON g.template_version_id = v.id" OF_TEMPLATE " AND g.tag = ?"};
 /* The tag follows the newest version until it is assigned. */
-DB_STATEMENT(by_latest_statement) = {
-    "template.by_latest",
-    TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
-                     " AND g.tag = ?" OF_TEMPLATE " ORDER BY g.tag IS NULL, v.version DESC LIMIT 1",
-    true};
+DB_STATEMENT(by_latest_statement) = {"template.by_latest", TEMPLATE_COLUMNS
+                                     " LEFT JOIN template_tags g ON g.template_version_id = v.id"
+                                     " AND g.tag = ?" OF_TEMPLATE
+                                     " ORDER BY g.tag IS NULL, v.version DESC LIMIT 1"};
 DB_STATEMENT(by_template_statement) = {
     "template.by_template",
-    TEMPLATE_COLUMNS
-    " WHERE t.id = ? AND " IS_SEEN("t") " AND v.state = 'ready' AND v.id = " TEMPLATE_MEANT("t.id"),
-    true};
-DB_STATEMENT(by_version_statement) = {
-    "template.by_version",
-    TEMPLATE_COLUMNS " WHERE v.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'", true};
+    TEMPLATE_COLUMNS " WHERE t.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'"
+                                                         " AND v.id = " TEMPLATE_MEANT("t.id")};
+DB_STATEMENT(by_version_statement) = {"template.by_version", TEMPLATE_COLUMNS
+                                      " WHERE v.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'"};
 
 /* For errors: the existing names. */
 DB_STATEMENT(usable_statement) = {
     "template.usable",
     "SELECT DISTINCT t.slug FROM templates t JOIN template_versions v ON v.template_id = t.id"
-    " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) AND v.state = 'ready' ORDER BY t.slug LIMIT ?",
-    true};
+    " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) AND v.state = 'ready'"
+    " ORDER BY t.slug LIMIT ?"};
 DB_STATEMENT(states_statement) = {
     "template.states",
     "SELECT v.version, v.state FROM template_versions v JOIN templates t ON t.id = v.template_id"
-    " WHERE v.template_id = ? AND" SHOWN_TO_TEAM " ORDER BY v.version DESC LIMIT ?",
-    true};
+    " WHERE v.template_id = ? AND" SHOWN_TO_TEAM " ORDER BY v.version DESC LIMIT ?"};
 
-DB_STATEMENT(get_statement) = {"template.get", TEMPLATE_COLUMNS " WHERE v.id = ?", true};
-DB_STATEMENT(list_statement) = {"template.list",
-                                TEMPLATE_COLUMNS
+DB_STATEMENT(get_statement) = {"template.get", TEMPLATE_COLUMNS " WHERE v.id = ?"};
+DB_STATEMENT(list_statement) = {"template.list", TEMPLATE_COLUMNS
                                 " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) AND" SHOWN_TO_TEAM
-                                " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
-                                true};
-DB_STATEMENT(list_all_statement) = {"template.list_all",
-                                    TEMPLATE_COLUMNS
+                                " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000"};
+DB_STATEMENT(list_all_statement) = {"template.list_all", TEMPLATE_COLUMNS
                                     " WHERE" TEMPLATE_SHOWN
-                                    " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
-                                    true};
+                                    " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000"};
 DB_STATEMENT(list_named_statement) = {
-    "template.list_named",
-    TEMPLATE_COLUMNS
+    "template.list_named", TEMPLATE_COLUMNS
     " WHERE o.slug = ? AND t.slug = ? AND " IS_SEEN("t") " AND" SHOWN_TO_TEAM
-                                                         " ORDER BY v.version DESC LIMIT 100000",
-    true};
+                                                         " ORDER BY v.version DESC LIMIT 100000"};
 DB_STATEMENT(missing_statement) = {
-    "template.missing_sources",
-    TEMPLATE_COLUMNS
+    "template.missing_sources", TEMPLATE_COLUMNS
     " LEFT JOIN template_sources s ON s.template_version_id = v.id AND s.host_id = ?"
     " WHERE v.state = 'ready' AND v.fingerprint <> '' AND s.host_id IS NULL ORDER BY v.id LIMIT "
-    "100000",
-    true};
+    "100000"};
 
-DB_STATEMENT(lock_statement) = {
-    "template.lock", "SELECT id FROM templates WHERE owner = ? AND slug = ? FOR UPDATE", false};
+DB_STATEMENT(lock_statement) = {"template.lock",
+                                "SELECT id FROM templates WHERE owner = ? AND slug = ? FOR UPDATE"};
 DB_STATEMENT(insert_statement) = {
-    "template.insert", "INSERT INTO templates (id, owner, slug, created_at_ms) VALUES (?, ?, ?, ?)",
-    false};
+    "template.insert",
+    "INSERT INTO templates (id, owner, slug, created_at_ms) VALUES (?, ?, ?, ?)"};
 DB_STATEMENT(next_statement) = {
     "template.next_version",
-    "SELECT COALESCE(MAX(version), 0) + 1 FROM template_versions WHERE template_id = ?", false};
+    "SELECT COALESCE(MAX(version), 0) + 1 FROM template_versions WHERE template_id = ?"};
 DB_STATEMENT(insert_version_statement) = {
     "template.insert_version",
     "INSERT INTO template_versions (id, template_id, version, state, virtual_machine, cpu,"
-    " memory_mb, net_admin, image, created_at_ms) VALUES (?, ?, ?, 'building', 0, ?, ?, ?, ?, ?)",
-    false};
+    " memory_mb, net_admin, image, created_at_ms) VALUES (?, ?, ?, 'building', 0, ?, ?, ?, ?, ?)"};
 DB_STATEMENT(finish_statement) = {
     "template.finish",
     "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?,"
-    " finished_at_ms = ? WHERE id = ? AND state = 'building'",
-    false};
+    " finished_at_ms = ? WHERE id = ? AND state = 'building'"};
 DB_STATEMENT(measured_statement) = {"template.measured",
-                                    "UPDATE template_versions SET size_mb = ? WHERE id = ?", false};
+                                    "UPDATE template_versions SET size_mb = ? WHERE id = ?"};
 DB_STATEMENT(public_statement) = {"template.public",
-                                  "UPDATE templates SET is_public = ? WHERE id = ?", false};
+                                  "UPDATE templates SET is_public = ? WHERE id = ?"};
 DB_STATEMENT(add_source_statement) = {
     "template.add_source",
     "INSERT INTO template_sources (template_version_id, host_id, instance_name) VALUES (?, ?, ?)"
-    " ON DUPLICATE KEY UPDATE instance_name = ?",
-    false};
+    " ON DUPLICATE KEY UPDATE instance_name = ?"};
 
 /* --- reading --- */
 

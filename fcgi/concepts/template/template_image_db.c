@@ -6,14 +6,12 @@
 
 DB_STATEMENT(allow_statement) = {"image.allow",
                                  "INSERT INTO allowed_images (name, created_at_ms) VALUES (?, ?)"
-                                 " ON DUPLICATE KEY UPDATE name = name",
-                                 false};
-DB_STATEMENT(disallow_statement) = {"image.disallow", "DELETE FROM allowed_images WHERE name = ?",
-                                    false};
+                                 " ON DUPLICATE KEY UPDATE name = name"};
+DB_STATEMENT(disallow_statement) = {"image.disallow", "DELETE FROM allowed_images WHERE name = ?"};
 DB_STATEMENT(is_allowed_statement) = {"image.is_allowed",
-                                      "SELECT 1 FROM allowed_images WHERE name = ?", true};
+                                      "SELECT 1 FROM allowed_images WHERE name = ?"};
 DB_STATEMENT(list_statement) = {
-    "image.list", "SELECT name, created_at_ms FROM allowed_images ORDER BY name LIMIT 10000", true};
+    "image.list", "SELECT name, created_at_ms FROM allowed_images ORDER BY name LIMIT 10000"};
 
 static bool name_is_valid(const char *name)
 {

@@ -18,24 +18,22 @@
 
 /* The lock keeps the order of additions at the same time. */
 DB_STATEMENT(lock_statement) = {"template.log_lock",
-                                "SELECT id FROM template_versions WHERE id = ? FOR UPDATE", false};
+                                "SELECT id FROM template_versions WHERE id = ? FOR UPDATE"};
 DB_STATEMENT(last_statement) = {
     "template.log_last",
     "SELECT at_byte, LENGTH(text) FROM template_logs WHERE template_version_id = ?"
-    " ORDER BY at_byte DESC LIMIT 1",
-    false};
+    " ORDER BY at_byte DESC LIMIT 1"};
 DB_STATEMENT(insert_statement) = {
     "template.log_part",
-    "INSERT INTO template_logs (template_version_id, at_byte, text) VALUES (?, ?, ?)", false};
+    "INSERT INTO template_logs (template_version_id, at_byte, text) VALUES (?, ?, ?)"};
 DB_STATEMENT(append_statement) = {"template.log_append",
                                   "UPDATE template_logs SET text = CONCAT(text, ?)"
-                                  " WHERE template_version_id = ? AND at_byte = ?",
-                                  false};
+                                  " WHERE template_version_id = ? AND at_byte = ?"};
 DB_STATEMENT(read_statement) = {
     "template.log_of",
-    "SELECT text FROM template_logs WHERE template_version_id = ? ORDER BY at_byte LIMIT ?", true};
+    "SELECT text FROM template_logs WHERE template_version_id = ? ORDER BY at_byte LIMIT ?"};
 DB_STATEMENT(delete_statement) = {"template.log_delete",
-                                  "DELETE FROM template_logs WHERE template_version_id = ?", false};
+                                  "DELETE FROM template_logs WHERE template_version_id = ?"};
 
 struct addition {
     const char *id, *text;

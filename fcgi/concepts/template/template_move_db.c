@@ -15,28 +15,24 @@ DB_STATEMENT(leaving_statement) = {
               "   AND a.state = 'active')"
               " AND NOT EXISTS (SELECT 1 FROM moves m WHERE m.id = v.id"
               "   AND (m.state <> 'failed' OR m.finished_at_ms > ?))"
-              " GROUP BY v.id ORDER BY RAND() LIMIT ?",
-    false};
+              " GROUP BY v.id ORDER BY RAND() LIMIT ?"};
 DB_STATEMENT(lock_statement) = {
     "template_move.lock",
     "SELECT (SELECT t.owner FROM templates t WHERE t.id = v.template_id) FROM template_versions v"
-    " WHERE v.id = ? AND v.state = 'ready' FOR UPDATE",
-    false};
+    " WHERE v.id = ? AND v.state = 'ready' FOR UPDATE"};
 DB_STATEMENT(origin_statement) = {
     "template_move.origin",
     "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
     " WHERE t.template_version_id = ? AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
-        "h.") " ORDER BY h.state = 'active' DESC, RAND() LIMIT 1",
-    false};
+        "h.") " ORDER BY h.state = 'active' DESC, RAND() LIMIT 1"};
 DB_STATEMENT(has_statement) = {
     "template_move.has",
-    "SELECT 1 FROM template_sources WHERE template_version_id = ? AND host_id = ?", false};
+    "SELECT 1 FROM template_sources WHERE template_version_id = ? AND host_id = ?"};
 DB_STATEMENT(lacking_statement) = {
     "template_move.lacking",
     "SELECT h.id FROM hosts h WHERE h.state = 'active' AND " HOST_ANSWERS(
         "h.") " AND NOT EXISTS (SELECT 1 FROM template_sources t"
-              "   WHERE t.template_version_id = ? AND t.host_id = h.id) ORDER BY RAND() LIMIT ?",
-    false};
+              "   WHERE t.template_version_id = ? AND t.host_id = h.id) ORDER BY RAND() LIMIT ?"};
 
 int template_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                          char (*ids)[ID_SIZE], unsigned *count, struct error **err)

@@ -9,38 +9,35 @@
 
 /* The lock on the template's row serialises assignments, so that the bound holds. */
 DB_STATEMENT(lock_statement) = {"template_tag.lock",
-                                "SELECT 1 FROM templates WHERE id = ? FOR UPDATE", false};
+                                "SELECT 1 FROM templates WHERE id = ? FOR UPDATE"};
 /* Both servers know this form of a shared lock. */
 DB_STATEMENT(hold_statement) = {
     "template_tag.hold",
     "SELECT 1 FROM template_versions WHERE id = ? AND template_id = ? AND state = 'ready'"
-    " LOCK IN SHARE MODE",
-    false};
+    " LOCK IN SHARE MODE"};
 DB_STATEMENT(assign_statement) = {
     "template_tag.assign",
     "INSERT INTO template_tags (template_id, tag, template_version_id, assigned_at_ms)"
     " VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE"
-    " template_version_id = VALUES(template_version_id), assigned_at_ms = VALUES(assigned_at_ms)",
-    false};
+    " template_version_id = VALUES(template_version_id), assigned_at_ms = VALUES(assigned_at_ms)"};
 DB_STATEMENT(count_statement) = {"template_tag.count",
-                                 "SELECT COUNT(*) FROM template_tags WHERE template_id = ?", true};
+                                 "SELECT COUNT(*) FROM template_tags WHERE template_id = ?"};
 DB_STATEMENT(want_statement) = {"template_tag.want",
-                                "UPDATE template_versions SET wanted_tags = ? WHERE id = ?", false};
+                                "UPDATE template_versions SET wanted_tags = ? WHERE id = ?"};
 DB_STATEMENT(wanted_statement) = {"template_tag.wanted",
-                                  "SELECT wanted_tags FROM template_versions WHERE id = ?", true};
+                                  "SELECT wanted_tags FROM template_versions WHERE id = ?"};
 DB_STATEMENT(room_statement) = {
     "template_tag.room",
-    "SELECT COUNT(*), COALESCE(SUM(tag = ?), 0) FROM template_tags WHERE template_id = ?", false};
-DB_STATEMENT(remove_statement) = {
-    "template_tag.remove", "DELETE FROM template_tags WHERE template_id = ? AND tag = ?", false};
+    "SELECT COUNT(*), COALESCE(SUM(tag = ?), 0) FROM template_tags WHERE template_id = ?"};
+DB_STATEMENT(remove_statement) = {"template_tag.remove",
+                                  "DELETE FROM template_tags WHERE template_id = ? AND tag = ?"};
 DB_STATEMENT(forget_statement) = {"template_tag.forget",
-                                  "DELETE FROM template_tags WHERE template_version_id = ?", false};
+                                  "DELETE FROM template_tags WHERE template_version_id = ?"};
 DB_STATEMENT(list_statement) = {
     "template_tag.list",
     "SELECT g.tag, g.template_version_id, v.version, g.assigned_at_ms FROM template_tags g"
     " JOIN template_versions v ON v.id = g.template_version_id"
-    " WHERE g.template_id = ? ORDER BY g.tag LIMIT 1000",
-    true};
+    " WHERE g.template_id = ? ORDER BY g.tag LIMIT 1000"};
 
 struct tagging {
     const char *template_id, *version_id;

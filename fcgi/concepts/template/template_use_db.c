@@ -19,18 +19,16 @@ DB_STATEMENT(list_statement) = {
     " GREATEST(t.last_made_at_ms, COALESCE(n.last_at_ms, 0)) FROM templates t"
     " LEFT JOIN (" MADE " AND s.id >= (SELECT counted_before FROM template_uses WHERE id = 1)"
     "  GROUP BY v.template_id) n ON n.template_id = t.id"
-    " WHERE t.owner = ? ORDER BY t.id LIMIT 100000",
-    true};
-DB_STATEMENT(lock_statement) = {
-    "template_use.lock", "SELECT counted_before FROM template_uses WHERE id = 1 FOR UPDATE", false};
+    " WHERE t.owner = ? ORDER BY t.id LIMIT 100000"};
+DB_STATEMENT(lock_statement) = {"template_use.lock",
+                                "SELECT counted_before FROM template_uses WHERE id = 1 FOR UPDATE"};
 DB_STATEMENT(since_statement) = {"template_use.since",
-                                 MADE " AND s.id >= ? AND s.id < ? GROUP BY v.template_id", true};
+                                 MADE " AND s.id >= ? AND s.id < ? GROUP BY v.template_id"};
 DB_STATEMENT(add_statement) = {"template_use.add",
                                "UPDATE templates SET sandboxes_made = sandboxes_made + ?,"
-                               " last_made_at_ms = GREATEST(last_made_at_ms, ?) WHERE id = ?",
-                               false};
-DB_STATEMENT(counted_statement) = {
-    "template_use.counted", "UPDATE template_uses SET counted_before = ? WHERE id = 1", false};
+                               " last_made_at_ms = GREATEST(last_made_at_ms, ?) WHERE id = ?"};
+DB_STATEMENT(counted_statement) = {"template_use.counted",
+                                   "UPDATE template_uses SET counted_before = ? WHERE id = 1"};
 
 static void read_template_use(const struct db_rows *rows, struct template_use *use)
 {

@@ -24,37 +24,29 @@ DB_STATEMENT(ready_names_statement) = {
     " WHERE template_version_id = ? AND state = 'ready' AND (? = 0 OR host_id = ?)"
     " AND host_id IN (SELECT id FROM hosts WHERE state = 'active' AND memory_low = 0"
     "   AND " HOST_ANSWERS("") ")"
-                               " ORDER BY fits DESC, created_at_ms LIMIT 256",
-    false};
+                               " ORDER BY fits DESC, created_at_ms LIMIT 256"};
 DB_STATEMENT(claim_statement) = {"warm.claim",
                                  "SELECT " COLUMNS
                                  " FROM warm_instances WHERE instance_name = ? AND state = 'ready'"
-                                 " FOR UPDATE SKIP LOCKED",
-                                 false};
+                                 " FOR UPDATE SKIP LOCKED"};
 DB_STATEMENT(delete_statement) = {"warm.delete",
-                                  "DELETE FROM warm_instances WHERE instance_name = ?", false};
+                                  "DELETE FROM warm_instances WHERE instance_name = ?"};
 DB_STATEMENT(count_statement) = {
     "warm.count",
     "SELECT COUNT(*) FROM warm_instances WHERE template_version_id = ?"
-    " AND cpu = ? AND memory_mb = ? AND disk_gb = ? AND state IN ('starting', 'ready')",
-    true};
-DB_STATEMENT(insert_statement) = {"warm.insert",
-                                  "INSERT INTO warm_instances (" COLUMNS
-                                  ", state, lease_until_ms, created_at_ms)"
-                                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'starting', ?, ?)",
-                                  false};
+    " AND cpu = ? AND memory_mb = ? AND disk_gb = ? AND state IN ('starting', 'ready')"};
+DB_STATEMENT(insert_statement) = {
+    "warm.insert", "INSERT INTO warm_instances (" COLUMNS ", state, lease_until_ms, created_at_ms)"
+                   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'starting', ?, ?)"};
 DB_STATEMENT(ready_statement) = {
     "warm.ready",
-    "UPDATE warm_instances SET state = 'ready' WHERE instance_name = ? AND state = 'starting'",
-    false};
+    "UPDATE warm_instances SET state = 'ready' WHERE instance_name = ? AND state = 'starting'"};
 DB_STATEMENT(renew_statement) = {
     "warm.renew",
-    "UPDATE warm_instances SET lease_until_ms = ? WHERE instance_name = ? AND state = 'starting'",
-    false};
+    "UPDATE warm_instances SET lease_until_ms = ? WHERE instance_name = ? AND state = 'starting'"};
 DB_STATEMENT(dismiss_statement) = {"warm.dismiss",
                                    "UPDATE warm_instances SET state = 'leaving', lease_until_ms = 0"
-                                   " WHERE instance_name = ? AND state <> 'leaving'",
-                                   false};
+                                   " WHERE instance_name = ? AND state <> 'leaving'"};
 DB_STATEMENT(list_statement) = {
     "warm.list",
     "SELECT w.instance_name, w.template_version_id, w.host_id, w.address, w.agent_key_id, w.cpu,"
@@ -62,19 +54,17 @@ DB_STATEMENT(list_statement) = {
         "h.") " AND (w.state = 'ready' OR"
               " w.lease_until_ms > ?) AS fits FROM warm_instances w JOIN hosts h ON h.id = "
               "w.host_id"
-              " ORDER BY fits DESC, w.created_at_ms LIMIT 10000",
-    true};
+              " ORDER BY fits DESC, w.created_at_ms LIMIT 10000"};
 DB_STATEMENT(ready_on_host_statement) = {
     "warm.ready_on_host",
-    "SELECT instance_name FROM warm_instances WHERE host_id = ? AND state = 'ready' LIMIT 10000",
-    true};
-DB_STATEMENT(one_statement) = {
-    "warm.one", "SELECT " COLUMNS " FROM warm_instances WHERE instance_name = ?", false};
+    "SELECT instance_name FROM warm_instances WHERE host_id = ? AND state = 'ready' LIMIT 10000"};
+DB_STATEMENT(one_statement) = {"warm.one",
+                               "SELECT " COLUMNS " FROM warm_instances WHERE instance_name = ?"};
 static const struct lease_table removals =
     LEASE_TABLE("warm_instances", "instance_name", "lease_until_ms", "state = 'leaving'");
 DB_STATEMENT(known_statement) = {"warm.known",
-                                 "SELECT 1 FROM warm_instances WHERE instance_name = ?", true};
-DB_STATEMENT(disk_statement) = {"warm.disk", "SELECT COALESCE(MIN(disk_gb), 10) FROM plans", true};
+                                 "SELECT 1 FROM warm_instances WHERE instance_name = ?"};
+DB_STATEMENT(disk_statement) = {"warm.disk", "SELECT COALESCE(MIN(disk_gb), 10) FROM plans"};
 
 DB_STATEMENTS(statements) = {&removals.due, &removals.take};
 

@@ -36,8 +36,7 @@ DB_STATEMENT(demand_statement) = {
     "   GROUP BY d.team_id, d.template_version_id, v.virtual_machine, v.net_admin, v.memory_id,"
     "   d.cpu, d.memory_mb, d.disk_gb HAVING SUM(d.n) > 1) r"
     " ORDER BY r.place, r.peak DESC, r.team_id, r.template_version_id, r.disk_gb, r.memory_mb,"
-    " r.cpu LIMIT 64",
-    true};
+    " r.cpu LIMIT 64"};
 DB_STATEMENT(state_statement) = {
     "warm_plan.state",
     "SELECT (SELECT CAST(COALESCE(SUM(memory_mb), 0) AS UNSIGNED) FROM hosts"
@@ -46,20 +45,17 @@ DB_STATEMENT(state_statement) = {
             " EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND kind IN ('create', "
             "'fork')) OR EXISTS (SELECT 1 FROM sandboxes WHERE id >= ?),"
             " EXISTS (SELECT 1 FROM sandbox_sizes WHERE attempts = 0),"
-            " (SELECT COUNT(*) FROM warm_instances WHERE state <> 'leaving')",
-    true};
+            " (SELECT COUNT(*) FROM warm_instances WHERE state <> 'leaving')"};
 
 DB_STATEMENT(sizes_statement) = {
     "warm_plan.sizes",
     "SELECT p.disk_gb, COUNT(t.id) AS n FROM plans p LEFT JOIN teams t ON t.plan = p.name"
     "   AND t.id <> '" TEAM_DEPLOYMENT_ID "'"
-    " GROUP BY p.disk_gb ORDER BY n DESC, p.disk_gb LIMIT 4",
-    true};
+    " GROUP BY p.disk_gb ORDER BY n DESC, p.disk_gb LIMIT 4"};
 DB_STATEMENT(room_statement) = {
     "warm_plan.room",
     "SELECT CAST(COALESCE(SUM(LEAST(vcpus DIV ?, memory_mb * memory_overcommit DIV 100 DIV ?)), 0)"
-    " AS UNSIGNED) FROM hosts WHERE state = 'active' AND " HOST_ANSWERS(""),
-    true};
+    " AS UNSIGNED) FROM hosts WHERE state = 'active' AND " HOST_ANSWERS("")};
 
 int warm_plan_begin(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err)
 {

@@ -9,15 +9,12 @@
 #define USED_EVERY_MS 60000
 
 DB_STATEMENT(get_statement) = {
-    "keeper.get", "SELECT instance_name, address, secret_key_id FROM keepers WHERE host_id = ?",
-    true};
+    "keeper.get", "SELECT instance_name, address, secret_key_id FROM keepers WHERE host_id = ?"};
 DB_STATEMENT(put_statement) = {
     "keeper.put",
     "INSERT INTO keepers (host_id, instance_name, address, secret_key_id, created_at_ms)"
-    " VALUES (?, ?, ?, ?, ?)",
-    false};
-DB_STATEMENT(delete_statement) = {"keeper.delete", "DELETE FROM keepers WHERE instance_name = ?",
-                                  false};
+    " VALUES (?, ?, ?, ?, ?)"};
+DB_STATEMENT(delete_statement) = {"keeper.delete", "DELETE FROM keepers WHERE instance_name = ?"};
 
 /* A copy of the volume that is being made for another host does not have the change, so a new
  * generation begins. */
@@ -25,30 +22,26 @@ DB_STATEMENT(epoch_statement) = {
     "volume_files.epoch",
     "UPDATE volumes SET keeper_epoch = ?, files_used_at_ms = ?, generation = generation"
     " + EXISTS (SELECT 1 FROM moves m WHERE m.id = volumes.id AND m.state IN ('copying', 'copied'))"
-    " WHERE id = ?",
-    false};
+    " WHERE id = ?"};
 DB_STATEMENT(used_statement) = {
-    "volume_files.used", "UPDATE volumes SET files_used_at_ms = ? WHERE id = ? AND visible = 1",
-    false};
+    "volume_files.used", "UPDATE volumes SET files_used_at_ms = ? WHERE id = ? AND visible = 1"};
 DB_STATEMENT(fences_statement) = {
     "volume_files.fences",
     "SELECT v.id, v.host_id, v.generation FROM sandbox_volumes a JOIN volumes v ON v.id = "
     "a.volume_id"
-    " WHERE a.sandbox_id = ? AND v.keeper_epoch <> ''",
-    true};
+    " WHERE a.sandbox_id = ? AND v.keeper_epoch <> ''"};
 DB_STATEMENT(fence_done_statement) = {
     "volume_files.fence_done",
-    "UPDATE volumes SET keeper_epoch = '' WHERE id = ? AND generation = ?", false};
+    "UPDATE volumes SET keeper_epoch = '' WHERE id = ? AND generation = ?"};
 DB_STATEMENT(idle_statement) = {
     "volume_files.idle",
     "SELECT id FROM volumes WHERE host_id = ? AND visible = 1 AND files_used_at_ms BETWEEN 1 AND ?"
-    " ORDER BY files_used_at_ms LIMIT 1",
-    true};
+    " ORDER BY files_used_at_ms LIMIT 1"};
 
 /* unless it was used just now */
 DB_STATEMENT(forget_statement) = {
     "volume_files.forget",
-    "UPDATE volumes SET files_used_at_ms = 0 WHERE id = ? AND files_used_at_ms <= ?", false};
+    "UPDATE volumes SET files_used_at_ms = 0 WHERE id = ? AND files_used_at_ms <= ?"};
 
 int keeper_get(struct db *db, uint32_t host_id, struct keeper *keeper, struct error **err)
 {

@@ -13,26 +13,21 @@
 
 #define SELECT_VOLUME    "SELECT " VOLUME_COLUMNS " FROM volumes v" VOLUME_JOINS
 
-DB_STATEMENT(get_statement) = {"volume.get", SELECT_VOLUME " WHERE v.id = ? AND v.visible = 1",
-                               true};
-DB_STATEMENT(get_any_statement) = {"volume.get_any", SELECT_VOLUME " WHERE v.id = ?", true};
+DB_STATEMENT(get_statement) = {"volume.get", SELECT_VOLUME " WHERE v.id = ? AND v.visible = 1"};
+DB_STATEMENT(get_any_statement) = {"volume.get_any", SELECT_VOLUME " WHERE v.id = ?"};
 /* A statement of its own takes the lock, so that it covers only the volume's row and not the
  * team's. */
-DB_STATEMENT(lock_statement) = {"volume.lock", "SELECT id FROM volumes WHERE id = ? FOR UPDATE",
-                                false};
+DB_STATEMENT(lock_statement) = {"volume.lock", "SELECT id FROM volumes WHERE id = ? FOR UPDATE"};
 
 /* --- creating --- */
 
 DB_STATEMENT(lock_team_statement) = {
-    "volume.lock_team", "SELECT plan FROM teams WHERE id = ? AND removed_at_ms IS NULL FOR UPDATE",
-    false};
+    "volume.lock_team", "SELECT plan FROM teams WHERE id = ? AND removed_at_ms IS NULL FOR UPDATE"};
 DB_STATEMENT(name_statement) = {
-    "volume.name_taken", "SELECT 1 FROM volumes WHERE team_id = ? AND name = ? AND taken = 1",
-    false};
+    "volume.name_taken", "SELECT 1 FROM volumes WHERE team_id = ? AND name = ? AND taken = 1"};
 DB_STATEMENT(count_statement) = {"volume.count",
                                  "SELECT COUNT(*) FROM volumes WHERE team_id = ? AND taken = 1"
-                                 " AND name <> '" VOLUME_BUILD_CACHE "'",
-                                 false};
+                                 " AND name <> '" VOLUME_BUILD_CACHE "'"};
 DB_STATEMENT(host_statement) = {
     "volume.host",
     "SELECT h.id FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id"
@@ -47,38 +42,32 @@ DB_STATEMENT(host_statement) = {
               " NOT EXISTS (SELECT 1 FROM volumes v"
               "   WHERE v.team_id = ? AND v.taken = 1 AND v.host_id = h.id),"
               " (SELECT CAST(COALESCE(SUM(v.size_gb), 0) AS UNSIGNED) FROM volumes v"
-              "   WHERE v.host_id = h.id AND v.taken = 1), h.id LIMIT 1",
-    false};
+              "   WHERE v.host_id = h.id AND v.taken = 1), h.id LIMIT 1"};
 DB_STATEMENT(insert_statement) = {
     "volume.insert",
     "INSERT INTO volumes (id, team_id, created_by, name, taken, state, visible, host_id, size_gb,"
     " generation, keeper_epoch, files_used_at_ms, lease_until_ms, created_at_ms)"
-    " VALUES (?, ?, ?, ?, 1, 'creating', 0, ?, ?, 1, '', 0, ?, ?)",
-    false};
+    " VALUES (?, ?, ?, ?, 1, 'creating', 0, ?, ?, 1, '', 0, ?, ?)"};
 DB_STATEMENT(ready_statement) = {
-    "volume.ready",
-    "UPDATE volumes SET state = 'ready', visible = 1, lease_until_ms = 0"
-    " WHERE id = ? AND state = 'creating'",
-    false};
+    "volume.ready", "UPDATE volumes SET state = 'ready', visible = 1, lease_until_ms = 0"
+                    " WHERE id = ? AND state = 'creating'"};
 
 /* --- deleting --- */
 
 DB_STATEMENT(delete_statement) = {
     "volume.delete",
     "UPDATE volumes SET state = 'deleting', visible = 0, taken = NULL, lease_until_ms = ?"
-    " WHERE id = ? AND state IN ('creating', 'ready', 'deleting')",
-    false};
+    " WHERE id = ? AND state IN ('creating', 'ready', 'deleting')"};
 DB_STATEMENT(deleted_statement) = {
     "volume.deleted",
-    "UPDATE volumes SET state = 'deleted', deleted_at_ms = ? WHERE id = ? AND state = 'deleting'",
-    false};
+    "UPDATE volumes SET state = 'deleted', deleted_at_ms = ? WHERE id = ? AND state = 'deleting'"};
 /* A volume in state creating whose lease has ended was given up, and is deleted as well. */
 static const struct lease_table unfinished = LEASE_TEAMS(
     "volumes", "volumes", "id", "lease_until_ms", "state IN ('creating', 'deleting')", "team_id");
 /* A worker that creates a volume keeps its lease until another one deletes the volume. */
 static const struct lease_table making = {
     .renew = {"volume.keep",
-              "UPDATE volumes SET lease_until_ms = ? WHERE id = ? AND state = 'creating'", false},
+              "UPDATE volumes SET lease_until_ms = ? WHERE id = ? AND state = 'creating'"},
 };
 
 /* --- the sweep --- */
@@ -86,12 +75,10 @@ static const struct lease_table making = {
 DB_STATEMENT(kept_statement) = {
     "volume.kept",
     "SELECT 1 FROM volumes v WHERE v.id = ? AND v.state <> 'deleted' AND (v.host_id = ?"
-    " OR EXISTS (SELECT 1 FROM moves m WHERE m.id = v.id AND m.state <> 'failed'))",
-    true};
+    " OR EXISTS (SELECT 1 FROM moves m WHERE m.id = v.id AND m.state <> 'failed'))"};
 DB_STATEMENT(on_host_statement) = {
     "volume.on_host",
-    "SELECT id FROM volumes WHERE host_id = ? AND taken = 1 AND state = 'ready' LIMIT 1000000",
-    true};
+    "SELECT id FROM volumes WHERE host_id = ? AND taken = 1 AND state = 'ready' LIMIT 1000000"};
 
 DB_STATEMENTS(statements) = {&unfinished.line, &unfinished.due, &unfinished.take, &unfinished.renew,
                              &making.renew};

@@ -9,14 +9,12 @@ DB_STATEMENT(list_statement) = {
     "volume_list.all",
     "SELECT " VOLUME_COLUMNS " FROM volumes v FORCE INDEX (volumes_list)" VOLUME_JOINS
     " WHERE v.team_id = ? AND v.visible = 1 AND v.name <> '" VOLUME_BUILD_CACHE "'"
-    " AND v.id < ? ORDER BY v.id DESC LIMIT ?",
-    true};
+    " AND v.id < ? ORDER BY v.id DESC LIMIT ?"};
 /* The limit is higher than the number of sandboxes that a plan allows, running and stopped. */
 DB_STATEMENT(attached_statement) = {
     "volume_list.attached",
     "SELECT a.sandbox_id, s.name FROM sandbox_volumes a JOIN sandboxes s ON s.id = a.sandbox_id"
-    " WHERE a.team_id = ? AND a.volume_id = ? AND s.visible = 1 ORDER BY a.sandbox_id LIMIT 20000",
-    true};
+    " WHERE a.team_id = ? AND a.volume_id = ? AND s.visible = 1 ORDER BY a.sandbox_id LIMIT 20000"};
 
 int volume_list(struct db *db, const char *team_id, const char *before, unsigned limit,
                 struct volume **volumes, unsigned *count, struct error **err)

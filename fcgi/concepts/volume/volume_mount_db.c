@@ -10,41 +10,32 @@
 DB_STATEMENT(lock_by_name_statement) = {
     "volume_mount.lock",
     "SELECT id, host_id FROM volumes"
-    " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready' FOR UPDATE",
-    false};
+    " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready' FOR UPDATE"};
 DB_STATEMENT(place_statement) = {
-    "volume_mount.place",
-    "SELECT id, host_id, size_gb FROM volumes"
-    " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready'",
-    true};
-DB_STATEMENT(generation_statement) = {"volume_mount.generation",
-                                      "UPDATE volumes SET generation = generation + 1 WHERE id = ?",
-                                      false};
+    "volume_mount.place", "SELECT id, host_id, size_gb FROM volumes"
+                          " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready'"};
+DB_STATEMENT(generation_statement) = {
+    "volume_mount.generation", "UPDATE volumes SET generation = generation + 1 WHERE id = ?"};
 /* A sandbox may mount one volume in two places. */
 DB_STATEMENT(attach_statement) = {
     "volume_mount.attach",
     "INSERT INTO sandbox_volumes (team_id, volume_id, sandbox_id) VALUES (?, ?, ?)"
-    " ON DUPLICATE KEY UPDATE sandbox_id = sandbox_id",
-    false};
+    " ON DUPLICATE KEY UPDATE sandbox_id = sandbox_id"};
 /* In the order in which volume_mounts_lock() locks. */
 DB_STATEMENT(of_sandbox_statement) = {
     "volume_mount.of_sandbox",
     "SELECT v.id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
-    " WHERE a.sandbox_id = ? ORDER BY v.name",
-    true};
+    " WHERE a.sandbox_id = ? ORDER BY v.name"};
 DB_STATEMENT(find_statement) = {
-    "volume_mount.find",
-    "SELECT v.id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
-    " WHERE a.sandbox_id = ? AND v.name = ?",
-    true};
+    "volume_mount.find", "SELECT v.id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
+                         " WHERE a.sandbox_id = ? AND v.name = ?"};
 DB_STATEMENT(detach_statement) = {"volume_mount.detach",
-                                  "DELETE FROM sandbox_volumes WHERE sandbox_id = ?", false};
+                                  "DELETE FROM sandbox_volumes WHERE sandbox_id = ?"};
 /* A deleted sandbox counts until its instance is gone. */
 DB_STATEMENT(live_statement) = {
     "volume_mount.live",
     "SELECT 1 FROM sandbox_volumes a JOIN sandboxes s ON s.id = a.sandbox_id"
-    " WHERE a.team_id = ? AND a.volume_id = ? AND s.state NOT IN ('stopped', 'destroyed') LIMIT 1",
-    false};
+    " WHERE a.team_id = ? AND a.volume_id = ? AND s.state NOT IN ('stopped', 'destroyed') LIMIT 1"};
 
 static int not_found(const struct volume_mount *mount, struct error **err)
 {

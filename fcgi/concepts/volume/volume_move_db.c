@@ -20,28 +20,25 @@ DB_STATEMENT(leaving_statement) = {
               "   AND NOT EXISTS (SELECT 1 FROM moves m WHERE m.id = v.id"
               "     AND (m.state <> 'failed' OR m.finished_at_ms > ?))) l"
               " ORDER BY EXISTS (SELECT 1 FROM moves m WHERE m.team_id = l.team_id"
-              "   AND m.state = 'copying'), l.n, RAND() LIMIT ?",
-    false};
+              "   AND m.state = 'copying'), l.n, RAND() LIMIT ?"};
 /* The volumes of all sandboxes that have this volume. */
 DB_STATEMENT(beside_statement) = {
     "volume_move.beside",
     "SELECT DISTINCT v.id, v.name FROM sandbox_volumes a"
     " JOIN sandbox_volumes b ON b.sandbox_id = a.sandbox_id JOIN volumes v ON v.id = b.volume_id"
-    " WHERE a.team_id = ? AND a.volume_id = ? LIMIT 1000",
-    true};
+    " WHERE a.team_id = ? AND a.volume_id = ? LIMIT 1000"};
 DB_STATEMENT(addresses_statement) = {
     "volume_move.addresses",
     "SELECT s.address, t.virtual_machine FROM volumes v JOIN sandbox_volumes a"
     "   ON a.team_id = v.team_id AND a.volume_id = v.id"
     " JOIN sandboxes s ON s.id = a.sandbox_id"
     " JOIN template_versions t ON t.id = s.template_version_id"
-    " WHERE v.id = ? AND s.state <> 'destroyed' LIMIT 100000",
-    true};
+    " WHERE v.id = ? AND s.state <> 'destroyed' LIMIT 100000"};
 DB_STATEMENT(generation_statement) = {
-    "volume_move.generation", "UPDATE volumes SET generation = generation + 1 WHERE id = ?", false};
+    "volume_move.generation", "UPDATE volumes SET generation = generation + 1 WHERE id = ?"};
 DB_STATEMENT(rehost_statement) = {
     "volume_move.rehost",
-    "UPDATE volumes SET host_id = ?, keeper_epoch = '', files_used_at_ms = 0 WHERE id = ?", false};
+    "UPDATE volumes SET host_id = ?, keeper_epoch = '', files_used_at_ms = 0 WHERE id = ?"};
 
 int volume_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                        char (*ids)[ID_SIZE], unsigned *count, struct error **err)

@@ -26,143 +26,120 @@
 #define SELECT_MESSAGE "SELECT " MESSAGE_COLUMNS " FROM webhook_messages"
 
 DB_STATEMENT(count_statement) = {
-    "webhook.count", "SELECT COUNT(*) FROM webhooks WHERE team_id = ? AND deleted_at_ms IS NULL",
-    false};
+    "webhook.count", "SELECT COUNT(*) FROM webhooks WHERE team_id = ? AND deleted_at_ms IS NULL"};
 DB_STATEMENT(insert_statement) = {
     "webhook.insert",
     "INSERT INTO webhooks (id, team_id, url, kinds, enabled, secret, cursor_id, created_by,"
     " created_at_ms, changed_at_ms, form, name) VALUES (?, ?, ?, ?, ?, ?,"
-    " (SELECT last_id FROM event_sequencer WHERE one = 1), ?, ?, ?, ?, ?)",
-    false};
-DB_STATEMENT(get_statement) = {"webhook.get", SELECT_WEBHOOK " WHERE w.id = ?", true};
+    " (SELECT last_id FROM event_sequencer WHERE one = 1), ?, ?, ?, ?, ?)"};
+DB_STATEMENT(get_statement) = {"webhook.get", SELECT_WEBHOOK " WHERE w.id = ?"};
 DB_STATEMENT(list_statement) = {
-    "webhook.list",
-    SELECT_WEBHOOK
-    " WHERE w.team_id = ? AND w.deleted_at_ms IS NULL AND w.id < ? ORDER BY w.id DESC LIMIT ?",
-    true};
+    "webhook.list", SELECT_WEBHOOK
+    " WHERE w.team_id = ? AND w.deleted_at_ms IS NULL AND w.id < ? ORDER BY w.id DESC LIMIT ?"};
 DB_STATEMENT(update_statement) = {
     "webhook.update",
     "UPDATE webhooks SET url = COALESCE(?, url), kinds = COALESCE(?, kinds),"
     " enabled = COALESCE(?, enabled), name = COALESCE(?, name),"
     " old_secret = IF(?, NULL, old_secret), secret = COALESCE(?, secret), changed_at_ms = ?"
-    " WHERE id = ? AND deleted_at_ms IS NULL",
-    false};
+    " WHERE id = ? AND deleted_at_ms IS NULL"};
 DB_STATEMENT(delete_statement) = {"webhook.delete",
                                   "UPDATE webhooks SET deleted_at_ms = ?, changed_at_ms = ?, "
                                   "enabled = 0, due_at_ms = NULL, secret = '', old_secret = NULL"
-                                  " WHERE id = ? AND deleted_at_ms IS NULL",
-                                  false};
+                                  " WHERE id = ? AND deleted_at_ms IS NULL"};
 /* A team that creates and deletes webhooks in turn cannot fill the table. */
 #define DELETED_OF_TEAM                                                                 \
     " FROM webhooks WHERE team_id = (SELECT team_id FROM (SELECT team_id FROM webhooks" \
     " WHERE id = ?) t) AND deleted_at_ms IS NOT NULL"
-DB_STATEMENT(old_statement) = {
-    "webhook.old", "SELECT id" DELETED_OF_TEAM " ORDER BY id DESC LIMIT 1 OFFSET ?", true};
-DB_STATEMENT(trim_statement) = {"webhook.trim", "DELETE" DELETED_OF_TEAM " AND id <= ?", false};
-DB_STATEMENT(delete_messages_statement) = {
-    "webhook.delete_messages", "DELETE FROM webhook_messages WHERE webhook_id = ?", false};
+DB_STATEMENT(old_statement) = {"webhook.old",
+                               "SELECT id" DELETED_OF_TEAM " ORDER BY id DESC LIMIT 1 OFFSET ?"};
+DB_STATEMENT(trim_statement) = {"webhook.trim", "DELETE" DELETED_OF_TEAM " AND id <= ?"};
+DB_STATEMENT(delete_messages_statement) = {"webhook.delete_messages",
+                                           "DELETE FROM webhook_messages WHERE webhook_id = ?"};
 DB_STATEMENT(rotate_statement) = {
     "webhook.rotate",
-    "UPDATE webhooks SET old_secret = secret, old_secret_until_ms = ?, secret = ? WHERE id = ?",
-    false};
+    "UPDATE webhooks SET old_secret = secret, old_secret_until_ms = ?, secret = ? WHERE id = ?"};
 DB_STATEMENT(secrets_statement) = {
-    "webhook.secrets",
-    "SELECT secret, old_secret, old_secret_until_ms FROM webhooks WHERE id = ?"
-    " AND deleted_at_ms IS NULL",
-    true};
+    "webhook.secrets", "SELECT secret, old_secret, old_secret_until_ms FROM webhooks WHERE id = ?"
+                       " AND deleted_at_ms IS NULL"};
 
 DB_STATEMENT(message_get_statement) = {"webhook.message_get",
-                                       SELECT_MESSAGE " WHERE webhook_id = ? AND id = ?", true};
+                                       SELECT_MESSAGE " WHERE webhook_id = ? AND id = ?"};
 DB_STATEMENT(message_list_statement) = {
     "webhook.message_list",
-    SELECT_MESSAGE " WHERE webhook_id = ? AND id < ? ORDER BY id DESC LIMIT ?", true};
+    SELECT_MESSAGE " WHERE webhook_id = ? AND id < ? ORDER BY id DESC LIMIT ?"};
 DB_STATEMENT(messages_due_statement) = {
     "webhook.messages_due",
     SELECT_MESSAGE " WHERE state = 'waiting' AND webhook_id = ? AND next_at_ms <= ?"
-                   " ORDER BY next_at_ms LIMIT ?",
-    true};
+                   " ORDER BY next_at_ms LIMIT ?"};
 DB_STATEMENT(message_add_statement) = {
     "webhook.message_add",
     "INSERT IGNORE INTO webhook_messages (id, webhook_id, message_id, kind, body, state, attempts,"
     " created_at_ms, next_at_ms, last_status, last_error)"
-    " SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM webhooks WHERE id = ? AND deleted_at_ms IS NULL",
-    false};
+    " SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM webhooks"
+    " WHERE id = ? AND deleted_at_ms IS NULL"};
 DB_STATEMENT(message_settle_statement) = {
     "webhook.message_settle",
     "UPDATE webhook_messages SET state = ?, attempts = ?, next_at_ms = ?, last_status = ?,"
-    " last_error = ? WHERE id = ?",
-    false};
+    " last_error = ? WHERE id = ?"};
 DB_STATEMENT(message_done_statement) = {"webhook.message_done",
-                                        "DELETE FROM webhook_messages WHERE id = ?", false};
+                                        "DELETE FROM webhook_messages WHERE id = ?"};
 DB_STATEMENT(resend_statement) = {
     "webhook.message_resend",
     "UPDATE webhook_messages SET state = 'waiting', attempts = 0, next_at_ms = ?"
-    " WHERE webhook_id = ? AND id = ? AND state = 'dead'",
-    false};
+    " WHERE webhook_id = ? AND id = ? AND state = 'dead'"};
 
 #define DEAD_OF_WEBHOOK \
     " WHERE webhook_id = ? AND state = 'dead' AND kind <> '" WEBHOOK_TEST_KIND "'"
 DB_STATEMENT(resend_all_statement) = {
     "webhook.messages_resend",
     "UPDATE webhook_messages SET state = 'waiting', attempts = 0, next_at_ms = ?" DEAD_OF_WEBHOOK
-    " ORDER BY id LIMIT ?",
-    false};
+    " ORDER BY id LIMIT ?"};
 DB_STATEMENT(left_statement) = {"webhook.messages_left",
-                                "SELECT COUNT(*) FROM webhook_messages" DEAD_OF_WEBHOOK, true};
+                                "SELECT COUNT(*) FROM webhook_messages" DEAD_OF_WEBHOOK};
 
-DB_STATEMENT(enabled_statement) = {
-    "webhook.enabled", SELECT_WEBHOOK " WHERE w.enabled = 1 AND w.deleted_at_ms IS NULL LIMIT ?",
-    true};
+DB_STATEMENT(enabled_statement) = {"webhook.enabled", SELECT_WEBHOOK
+                                   " WHERE w.enabled = 1 AND w.deleted_at_ms IS NULL LIMIT ?"};
 DB_STATEMENT(changed_statement) = {"webhook.changed",
-                                   SELECT_WEBHOOK " WHERE w.changed_at_ms > ? LIMIT ?", true};
+                                   SELECT_WEBHOOK " WHERE w.changed_at_ms > ? LIMIT ?"};
 DB_STATEMENT(due_statement) = {
     "webhook.due",
-    "SELECT id FROM webhooks WHERE enabled = 1 AND due_at_ms <= ? ORDER BY due_at_ms LIMIT ?",
-    true};
+    "SELECT id FROM webhooks WHERE enabled = 1 AND due_at_ms <= ? ORDER BY due_at_ms LIMIT ?"};
 /* The row of the webhook is locked before its messages change, so that no message is missed. */
-DB_STATEMENT(lock_statement) = {"webhook.lock", "SELECT id FROM webhooks WHERE id = ? FOR UPDATE",
-                                false};
+DB_STATEMENT(lock_statement) = {"webhook.lock", "SELECT id FROM webhooks WHERE id = ? FOR UPDATE"};
 DB_STATEMENT(due_earlier_statement) = {
     "webhook.due_earlier",
     "UPDATE webhooks SET due_at_ms = LEAST(COALESCE(due_at_ms, ?), ?) WHERE id = ?"
-    " AND deleted_at_ms IS NULL",
-    false};
+    " AND deleted_at_ms IS NULL"};
 /* A webhook that is due at once comes behind those that are due already. */
 DB_STATEMENT(due_next_statement) = {
     "webhook.due_next",
     "UPDATE webhooks SET due_at_ms = (SELECT GREATEST(MIN(m.next_at_ms), ?)"
     " FROM webhook_messages m WHERE m.state = 'waiting' AND m.webhook_id = webhooks.id)"
-    " WHERE id = ?",
-    false};
+    " WHERE id = ?"};
 DB_STATEMENT(waiting_statement) = {
     "webhook.waiting",
-    "SELECT COUNT(*) FROM webhook_messages WHERE state = 'waiting' AND webhook_id = ?", true};
+    "SELECT COUNT(*) FROM webhook_messages WHERE state = 'waiting' AND webhook_id = ?"};
 DB_STATEMENT(advance_statement) = {
     "webhook.advance",
     "UPDATE webhooks SET cursor_id = GREATEST(cursor_id, ?),"
     " delivered_at_ms = IF(?, ?, delivered_at_ms), failed_at_ms = IF(?, ?, failed_at_ms)"
-    " WHERE id = ?",
-    false};
+    " WHERE id = ?"};
 DB_STATEMENT(bound_statement) = {
     "webhook.bound",
     "SELECT id FROM webhook_messages WHERE webhook_id = ? AND state IN ('dead', 'delivered')"
-    " ORDER BY id DESC LIMIT 1 OFFSET ?",
-    true};
+    " ORDER BY id DESC LIMIT 1 OFFSET ?"};
 DB_STATEMENT(purge_statement) = {
     "webhook.purge",
     "DELETE FROM webhook_messages WHERE webhook_id = ? AND id <= ? AND state IN ('dead',"
-    " 'delivered') ORDER BY id LIMIT ?",
-    false};
+    " 'delivered') ORDER BY id LIMIT ?"};
 DB_STATEMENT(forget_statement) = {"webhook.forget",
-                                  "DELETE FROM webhooks WHERE deleted_at_ms < ? LIMIT ?", false};
+                                  "DELETE FROM webhooks WHERE deleted_at_ms < ? LIMIT ?"};
 DB_STATEMENT(backlog_statement) = {
-    "webhook.backlog",
-    "SELECT COALESCE((SELECT COUNT(*) FROM events e WHERE e.team_id = w.team_id"
-    "   AND e.id > w.cursor_id), 0)"
-    " FROM webhooks w WHERE w.enabled = 1 ORDER BY w.cursor_id LIMIT 1",
-    true};
+    "webhook.backlog", "SELECT COALESCE((SELECT COUNT(*) FROM events e WHERE e.team_id = w.team_id"
+                       "   AND e.id > w.cursor_id), 0)"
+                       " FROM webhooks w WHERE w.enabled = 1 ORDER BY w.cursor_id LIMIT 1"};
 DB_STATEMENT(dead_statement) = {"webhook.dead",
-                                "SELECT COUNT(*) FROM webhook_messages WHERE state = 'dead'", true};
+                                "SELECT COUNT(*) FROM webhook_messages WHERE state = 'dead'"};
 
 /* --- secrets --- */
 

@@ -61,11 +61,10 @@ void db_leave(struct db *db);
 struct db_statement {
     const char *name; /* for logs and errors: "sandbox.get" */
     const char *sql;
-    bool is_read; /* only reads: may be repeated after a reconnect */
 };
 
 /* Define a statement, and enter it into the list of each program that its file is linked into:
- *     DB_STATEMENT(get_statement) = {"thing.get", "SELECT ...", true};
+ *     DB_STATEMENT(get_statement) = {"thing.get", "SELECT ..."};
  * The linker makes the list: it puts the entries of all files next to each other. */
 #define DB_STATEMENT(name)                                       \
     static const struct db_statement name;                       \
@@ -132,7 +131,7 @@ int db_exec_all(struct db *db, const struct db_statement *statement, const struc
 struct db_rows;
 
 /* Run a statement with result rows, all fetched into memory before this returns (cap them with
- * LIMIT). The caller ends with db_rows_free(). */
+ * LIMIT). It only reads, so that it may be sent again. The caller ends with db_rows_free(). */
 int db_query(struct db *db, const struct db_statement *statement, const struct db_value *args,
              size_t count, struct db_rows **rows, struct error **err);
 

@@ -12,18 +12,14 @@
 #define TEXT_MAX 1024
 
 /* Plain, without DB_STATEMENT: sandlotctl runs them as the schema's owner. */
-static const struct db_statement account_statement = {"grant.account", "SELECT CURRENT_USER()",
-                                                      true};
+static const struct db_statement account_statement = {"grant.account", "SELECT CURRENT_USER()"};
 static const struct db_statement tables_statement = {
-    "grant.tables",
-    "SELECT table_name FROM information_schema.tables"
-    " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'",
-    true};
+    "grant.tables", "SELECT table_name FROM information_schema.tables"
+                    " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"};
 static const struct db_statement held_statement = {
     "grant.held",
     "SELECT privilege_type FROM information_schema.schema_privileges"
-    " WHERE table_schema = DATABASE() AND privilege_type NOT IN ('SELECT', 'EXECUTE')",
-    true};
+    " WHERE table_schema = DATABASE() AND privilege_type NOT IN ('SELECT', 'EXECUTE')"};
 
 static bool can_be_quoted(const char *name)
 {

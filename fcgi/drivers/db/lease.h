@@ -41,35 +41,30 @@ struct lease_table {
     "SELECT " columns " FROM " table " WHERE " rows " AND " until " <= ?" \
     " ORDER BY " until " LIMIT 1 FOR UPDATE SKIP LOCKED"
 
-#define LEASE_CHANGES_(name, table, key, until, rows)                                          \
-    .take = {name ".take", "UPDATE " table " SET " until " = ? WHERE " key " = ?", false},     \
-    .renew = {name ".renew", "UPDATE " table " SET " until " = ? WHERE " key " = ? AND " rows, \
-              false}
-#define LEASE_CHANGES_OWNED_(name, table, key, until, rows)                      \
-    .take = {name ".take",                                                       \
-             "UPDATE " table " SET " until                                       \
-             " = ?, lease_owner = ?, attempts = attempts + 1 WHERE " key " = ?", \
-             false},                                                             \
-    .renew = {name ".renew",                                                     \
-              "UPDATE " table " SET " until " = ? WHERE " key                    \
-              " = ? AND lease_owner = ? AND " rows,                              \
-              false},                                                            \
+#define LEASE_CHANGES_(name, table, key, until, rows)                               \
+    .take = {name ".take", "UPDATE " table " SET " until " = ? WHERE " key " = ?"}, \
+    .renew = {name ".renew", "UPDATE " table " SET " until " = ? WHERE " key " = ? AND " rows}
+#define LEASE_CHANGES_OWNED_(name, table, key, until, rows)                                     \
+    .take = {name ".take", "UPDATE " table " SET " until                                        \
+                           " = ?, lease_owner = ?, attempts = attempts + 1 WHERE " key " = ?"}, \
+    .renew = {name ".renew", "UPDATE " table " SET " until " = ? WHERE " key                    \
+                             " = ? AND lease_owner = ? AND " rows},                             \
     .has_owner = true
 
-#define LEASE_TABLE(table, key, until, rows)                               \
-    {                                                                      \
-        .due = {table ".due", LEASE_DUE_(key, table, until, rows), false}, \
-        LEASE_CHANGES_(table, table, key, until, rows),                    \
+#define LEASE_TABLE(table, key, until, rows)                        \
+    {                                                               \
+        .due = {table ".due", LEASE_DUE_(key, table, until, rows)}, \
+        LEASE_CHANGES_(table, table, key, until, rows),             \
     }
 
 #define LEASE_TABLE_OWNED(table, key, until, rows) \
     LEASE_TABLE_OWNED_AS(table, table, key, until, rows)
 
 /* One of several of the same table; name: of its statements. */
-#define LEASE_TABLE_OWNED_AS(name, table, key, until, rows)                            \
-    {                                                                                  \
-        .due = {name ".due", LEASE_DUE_(key ", attempts", table, until, rows), false}, \
-        LEASE_CHANGES_OWNED_(name, table, key, until, rows),                           \
+#define LEASE_TABLE_OWNED_AS(name, table, key, until, rows)                     \
+    {                                                                           \
+        .due = {name ".due", LEASE_DUE_(key ", attempts", table, until, rows)}, \
+        LEASE_CHANGES_OWNED_(name, table, key, until, rows),                    \
     }
 
 /* Rows of tenants. team: an expression over a row; a row may have lost its team (NULL).
@@ -89,22 +84,22 @@ struct lease_table {
     "SELECT " columns " FROM " table " WHERE " key " = ? AND " rows " AND " until \
     " <= ? FOR UPDATE SKIP LOCKED"
 
-#define LEASE_TEAMS(name, table, key, until, rows, team)                                 \
-    {                                                                                    \
-        .line = {name ".line", LEASE_LINE_(table, key, until, rows, team, "''"), false}, \
-        .due = {name ".due", LEASE_ONE_(key, table, key, until, rows), false},           \
-        LEASE_CHANGES_(name, table, key, until, rows),                                   \
+#define LEASE_TEAMS(name, table, key, until, rows, team)                          \
+    {                                                                             \
+        .line = {name ".line", LEASE_LINE_(table, key, until, rows, team, "''")}, \
+        .due = {name ".due", LEASE_ONE_(key, table, key, until, rows)},           \
+        LEASE_CHANGES_(name, table, key, until, rows),                            \
     }
 
 #define LEASE_TEAMS_OWNED(name, table, key, until, rows, team) \
     LEASE_TENANTS_OWNED(name, table, key, until, rows, team, "''")
 
 /* The same, with the user of a row, whom a board counts (db/lease_board.h). */
-#define LEASE_TENANTS_OWNED(name, table, key, until, rows, team, user)                      \
-    {                                                                                       \
-        .line = {name ".line", LEASE_LINE_(table, key, until, rows, team, user), false},    \
-        .due = {name ".due", LEASE_ONE_(key ", attempts", table, key, until, rows), false}, \
-        LEASE_CHANGES_OWNED_(name, table, key, until, rows),                                \
+#define LEASE_TENANTS_OWNED(name, table, key, until, rows, team, user)               \
+    {                                                                                \
+        .line = {name ".line", LEASE_LINE_(table, key, until, rows, team, user)},    \
+        .due = {name ".due", LEASE_ONE_(key ", attempts", table, key, until, rows)}, \
+        LEASE_CHANGES_OWNED_(name, table, key, until, rows),                         \
     }
 
 /* Inside a transaction: take a free row for lease_ms. It is the row that has been free for

@@ -6,7 +6,6 @@
  */
 #include "db/migrate.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -45,24 +44,20 @@ static const char guard_lock_sql[] = "SELECT id FROM migration_guard WHERE id = 
 static const struct db_statement table_exists_statement = {
     "migrate.table_exists",
     "SELECT COUNT(*) FROM information_schema.tables"
-    " WHERE table_schema = DATABASE() AND table_name = 'schema_migrations'",
-    true};
+    " WHERE table_schema = DATABASE() AND table_name = 'schema_migrations'"};
 static const struct db_statement list_statement = {
     "migrate.list",
     "SELECT version, name, checksum, statements_done, applied_at_ms FROM schema_migrations"
-    " ORDER BY version",
-    true};
+    " ORDER BY version"};
 static const struct db_statement started_statement = {
     "migrate.started",
-    "INSERT INTO schema_migrations (version, name, checksum, started_at_ms) VALUES (?, ?, ?, ?)",
-    false};
+    "INSERT INTO schema_migrations (version, name, checksum, started_at_ms) VALUES (?, ?, ?, ?)"};
 static const struct db_statement progress_statement = {
-    "migrate.progress", "UPDATE schema_migrations SET statements_done = ? WHERE version = ?",
-    false};
+    "migrate.progress", "UPDATE schema_migrations SET statements_done = ? WHERE version = ?"};
 static const struct db_statement applied_statement = {
-    "migrate.applied", "UPDATE schema_migrations SET applied_at_ms = ? WHERE version = ?", false};
+    "migrate.applied", "UPDATE schema_migrations SET applied_at_ms = ? WHERE version = ?"};
 static const struct db_statement not_started_statement = {
-    "migrate.not_started", "DELETE FROM schema_migrations WHERE version = ?", false};
+    "migrate.not_started", "DELETE FROM schema_migrations WHERE version = ?"};
 
 static int half_applied(unsigned version, const char *name, unsigned done, struct error **err)
 {

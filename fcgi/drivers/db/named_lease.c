@@ -5,18 +5,17 @@
 #include "base/str.h"
 
 DB_STATEMENT(get_statement) = {"named_lease.get",
-                               "SELECT holder, until_ms FROM leases WHERE name = ?", true};
-DB_STATEMENT(insert_statement) = {
-    "named_lease.insert", "INSERT INTO leases (name, holder, until_ms) VALUES (?, ?, ?)", false};
+                               "SELECT holder, until_ms FROM leases WHERE name = ?"};
+DB_STATEMENT(insert_statement) = {"named_lease.insert",
+                                  "INSERT INTO leases (name, holder, until_ms) VALUES (?, ?, ?)"};
 DB_STATEMENT(take_statement) = {
     "named_lease.take",
-    "UPDATE leases SET holder = ?, until_ms = ? WHERE name = ? AND (holder = ? OR until_ms <= ?)",
-    false};
-DB_STATEMENT(release_statement) = {
-    "named_lease.release", "UPDATE leases SET until_ms = 0 WHERE name = ? AND holder = ?", false};
+    "UPDATE leases SET holder = ?, until_ms = ? WHERE name = ? AND (holder = ? OR until_ms <= ?)"};
+DB_STATEMENT(release_statement) = {"named_lease.release",
+                                   "UPDATE leases SET until_ms = 0 WHERE name = ? AND holder = ?"};
 DB_STATEMENT(held_statement) = {
     "named_lease.held",
-    "SELECT 1 FROM leases WHERE name = ? AND until_ms > UNIX_TIMESTAMP(NOW(3)) * 1000", true};
+    "SELECT 1 FROM leases WHERE name = ? AND until_ms > UNIX_TIMESTAMP(NOW(3)) * 1000"};
 
 /* Somebody else may be faster: that is no error. */
 static int insert(struct db *db, const char *name, const char *owner, bool *ours,

@@ -240,7 +240,7 @@ static int run(struct db *db, struct call *call, struct error **err)
             return 0;
         if (db->transaction != DB_OUTSIDE || (db->mysql && !call->lost))
             return -1;
-        if (call->sent && !call->statement->is_read)
+        if (call->sent && !call->rows)
             return error_recode(err, ERR_OUTCOME_UNKNOWN);
         /* A server that let us wait until the end once would do so again. */
         bool patient = clock_monotonic_ms() - started_ms < (int64_t)db->timeout_s * 1000;

@@ -2,9 +2,6 @@
 /* As much of XML as the answers of S3 are made of. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 /* Return the text of the first element with this name from *at on, its entities replaced; the
  * caller frees it. *at moves behind it; NULL without one. */
 char *objects_xml_next(const char **at, const char *name);

@@ -2,7 +2,6 @@
 /* Invitations into a team: owners make and withdraw them, the invited user accepts or declines. */
 #include "account/invitation.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "api/api.h"

@@ -5,13 +5,12 @@
 
 #include "base/mem.h"
 
-DB_STATEMENT(sandbox_statement) = {"share.sandbox", "SELECT team_id FROM sandboxes WHERE id = ?",
-                                   true};
-DB_STATEMENT(volume_statement) = {"share.volume", "SELECT team_id FROM volumes WHERE id = ?", true};
+DB_STATEMENT(sandbox_statement) = {"share.sandbox", "SELECT team_id FROM sandboxes WHERE id = ?"};
+DB_STATEMENT(volume_statement) = {"share.volume", "SELECT team_id FROM volumes WHERE id = ?"};
 DB_STATEMENT(checkpoint_statement) = {"share.checkpoint",
-                                      "SELECT team_id FROM checkpoints WHERE id = ?", true};
+                                      "SELECT team_id FROM checkpoints WHERE id = ?"};
 #define FACTS "SELECT state IN ('ready', 'checkpointing'), hooks IS NOT NULL FROM sandboxes WHERE "
-DB_STATEMENT(facts_statement) = {"share.facts", FACTS "id = ? UNION ALL " FACTS "route = ?", true};
+DB_STATEMENT(facts_statement) = {"share.facts", FACTS "id = ? UNION ALL " FACTS "route = ?"};
 
 static const struct db_statement *statement_for(const char *id)
 {

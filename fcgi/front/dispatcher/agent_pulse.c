@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/agent_pulse.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,51 +6,43 @@
 
 /* Through the teams of the plan: other plans may keep many sandboxes for longer. */
 DB_STATEMENT(old_statement) = {
-    "cleanup.old",
-    "SELECT STRAIGHT_JOIN s.id FROM teams t"
-    " JOIN sandboxes s FORCE INDEX (sandboxes_stopped) ON s.team_id = t.id"
-    " WHERE s.state = 'stopped' AND s.cleanup_at_ms IS NULL AND s.stopped_at_ms <= ?"
-    " AND t.plan = ? ORDER BY s.stopped_at_ms LIMIT ?",
-    true};
+    "cleanup.old", "SELECT STRAIGHT_JOIN s.id FROM teams t"
+                   " JOIN sandboxes s FORCE INDEX (sandboxes_stopped) ON s.team_id = t.id"
+                   " WHERE s.state = 'stopped' AND s.cleanup_at_ms IS NULL AND s.stopped_at_ms <= ?"
+                   " AND t.plan = ? ORDER BY s.stopped_at_ms LIMIT ?"};
 /* Find teams over their limit by a counter; then select the first sandboxes of each. */
 DB_STATEMENT(teams_statement) = {
     "cleanup.teams",
     "SELECT t.id, t.stopped_sandboxes - CAST(p.stopped_sandboxes AS SIGNED) FROM teams t"
     " JOIN plans p ON p.name = t.plan"
-    " WHERE t.stopped_sandboxes > CAST(p.stopped_sandboxes AS SIGNED) LIMIT ?",
-    true};
+    " WHERE t.stopped_sandboxes > CAST(p.stopped_sandboxes AS SIGNED) LIMIT ?"};
 DB_STATEMENT(first_statement) = {
     "cleanup.first",
     "SELECT f.id FROM (SELECT id, cleanup_at_ms FROM sandboxes FORCE INDEX (sandboxes_stopped)"
     "   WHERE state = 'stopped' AND team_id = ? ORDER BY stopped_at_ms, id LIMIT ?) f"
-    " WHERE f.cleanup_at_ms IS NULL LIMIT ?",
-    true};
+    " WHERE f.cleanup_at_ms IS NULL LIMIT ?"};
 DB_STATEMENT(warned_statement) = {
     "cleanup.warned",
     "SELECT id FROM sandboxes FORCE INDEX (sandboxes_cleanup)"
-    " WHERE state = 'stopped' AND cleanup_at_ms IS NOT NULL ORDER BY cleanup_at_ms LIMIT ?",
-    true};
+    " WHERE state = 'stopped' AND cleanup_at_ms IS NOT NULL ORDER BY cleanup_at_ms LIMIT ?"};
 DB_STATEMENT(position_statement) = {
     "cleanup.position",
     "SELECT CAST(COALESCE(SUM(stopped_at_ms < ? OR (stopped_at_ms = ? AND id < ?)), 0) AS "
     "UNSIGNED),"
-    " COUNT(*) FROM sandboxes WHERE state = 'stopped' AND team_id = ?",
-    true};
+    " COUNT(*) FROM sandboxes WHERE state = 'stopped' AND team_id = ?"};
 
 DB_STATEMENT(old_checkpoints_statement) = {
     "cleanup.old_checkpoints",
     "SELECT STRAIGHT_JOIN c.id FROM teams t"
     " JOIN checkpoints c FORCE INDEX (checkpoints_old) ON c.team_id = t.id"
     " WHERE c.state = 'ready' AND c.cleanup_at_ms IS NULL AND c.created_at_ms <= ?"
-    " AND t.plan = ? ORDER BY c.created_at_ms LIMIT ?",
-    true};
+    " AND t.plan = ? ORDER BY c.created_at_ms LIMIT ?"};
 DB_STATEMENT(warned_checkpoints_statement) = {
     "cleanup.warned_checkpoints",
     "SELECT id FROM checkpoints FORCE INDEX (checkpoints_cleanup)"
-    " WHERE state = 'ready' AND cleanup_at_ms IS NOT NULL ORDER BY cleanup_at_ms LIMIT ?",
-    true};
-DB_STATEMENT(set_checkpoint_statement) = {
-    "cleanup.set_checkpoint", "UPDATE checkpoints SET cleanup_at_ms = ? WHERE id = ?", false};
+    " WHERE state = 'ready' AND cleanup_at_ms IS NOT NULL ORDER BY cleanup_at_ms LIMIT ?"};
+DB_STATEMENT(set_checkpoint_statement) = {"cleanup.set_checkpoint",
+                                          "UPDATE checkpoints SET cleanup_at_ms = ? WHERE id = ?"};
 
 static void append(const struct db_rows *rows, struct cleanup_candidate **candidates, size_t *count)
 {

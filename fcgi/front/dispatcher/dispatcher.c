@@ -61,7 +61,7 @@ static int64_t cadence_ms(const struct worker *worker, const struct job *job)
 static void sweep(struct worker *worker, struct job *job)
 {
     error_auto err = NULL;
-    int result = job->sweep(worker, &err);
+    int result = job->sweep ? job->sweep(worker, &err) : job->tidy(worker->db, &err);
     COUNT(COUNT_JOBS, job->name, result < 0 ? "failed" : "done");
     if (result < 0)
         log_warning("a background sweep failed; trying again", LOG_STR("job", job->name),
@@ -97,7 +97,7 @@ static bool work_once(struct worker *worker, enum dispatcher_process process, co
     for (struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++) {
         if (job->process != process || clock_monotonic_ms() < job->due_at_ms)
             continue;
-        if (job->sweep)
+        if (job->sweep || job->tidy)
             sweep(worker, job);
         else if (due_has(due, job->due))
             any |= work_next(worker, job);

@@ -5,13 +5,12 @@
 
 #define TIMES_MAX (2 * DUE_COUNT)
 
-DB_STATEMENT(look_statement) = {"due.look",
-                                "SELECT "
+DB_STATEMENT(look_statement) = {
+    "due.look", "SELECT "
 #define DUE(name, condition) condition ", "
 #include "dispatcher/due.def"
 #undef DUE
-                                "(SELECT MIN(deadline_at_ms) FROM sandboxes WHERE state = 'ready')",
-                                true};
+                "(SELECT MIN(deadline_at_ms) FROM sandboxes WHERE state = 'ready')"};
 
 int due_look(struct db *db, struct due *due, struct error **err)
 {

@@ -54,11 +54,6 @@
 #define AUDIT_RETAIN_MOST_MS 5000
 #define DAY_MS               (24 * 60 * 60 * (int64_t)1000)
 
-static int purge_answers(struct worker *worker, struct error **err)
-{
-    return idempotency_purge(worker->db, err);
-}
-
 /* Extend the audit chain, and write its end to the log now and then: the database's administrator
  * cannot change the log. */
 static int extend_audit(struct worker *worker, struct error **err)
@@ -114,16 +109,6 @@ static int remove_ended_rows(struct worker *worker, struct error **err)
     return 0;
 }
 
-static int end_approvals(struct worker *worker, struct error **err)
-{
-    return approvals_expire(worker->db, err);
-}
-
-static int end_secrets(struct worker *worker, struct error **err)
-{
-    return secrets_expire(worker->db, err);
-}
-
 static int spread_secrets(struct worker *worker, bool *worked, struct error **err)
 {
     return changed_secret_next(worker->db, worked, err);
@@ -139,11 +124,6 @@ static int end_access(struct worker *worker, bool *worked, struct error **err)
     return access_end_next(worker->db, worked, err);
 }
 
-static int count_template_uses(struct worker *worker, struct error **err)
-{
-    return template_uses_count(worker->db, err);
-}
-
 static int purge_moves(struct worker *worker, struct error **err)
 {
     return move_purge(worker->db, clock_now_ms() - DAY_MS, err);
@@ -152,11 +132,6 @@ static int purge_moves(struct worker *worker, struct error **err)
 static int note_front(struct worker *worker, struct error **err)
 {
     return front_note(worker->db, worker->ring, worker->settings, err);
-}
-
-static int purge_archives(struct worker *worker, struct error **err)
-{
-    return recipe_files_purge(worker->db, err);
 }
 
 /* The interval is a setting, so it is not in the table. */
@@ -170,11 +145,6 @@ static int compare_archive(struct worker *worker, struct error **err)
         return 0;
     due_ms = now_ms + every_s * 1000;
     return archive_sweep(worker, err);
-}
-
-static int compare_counters(struct worker *worker, struct error **err)
-{
-    return reservation_reconcile(worker->db, err);
 }
 
 /* Operations wait for runtimes, so several run in parallel. */
@@ -236,15 +206,15 @@ struct job dispatcher_jobs[] = {
     {"orphaned instances", PROCESS_WORK, .sweep = sandbox_sweep},
     {"orphaned volumes", PROCESS_WORK, .sweep = volume_sweep},
     {"clean-up", PROCESS_WORK, .sweep = cleanup_sweep},
-    {"counters", PROCESS_WORK, .sweep = compare_counters, .every_ms = COUNTERS_MS},
+    {"counters", PROCESS_WORK, .tidy = reservation_reconcile, .every_ms = COUNTERS_MS},
     {"this front", PROCESS_WORK, .sweep = note_front, .every_ms = FRONT_MS, .at_start = true},
     /* Before the rows of sandboxes are deleted, because it counts them. */
-    {"uses of templates", PROCESS_WORK, .sweep = count_template_uses, .every_ms = TEMPLATE_USES_MS,
+    {"uses of templates", PROCESS_WORK, .tidy = template_uses_count, .every_ms = TEMPLATE_USES_MS,
      .at_start = true},
     {"rows of ended objects", PROCESS_WORK, .sweep = remove_ended_rows, .every_ms = RETENTION_MS},
     {"moves that failed", PROCESS_WORK, .sweep = purge_moves, .every_ms = RETENTION_MS},
-    {"kept answers", PROCESS_WORK, .sweep = purge_answers},
-    {"archives of builds", PROCESS_WORK, .sweep = purge_archives, .every_ms = RETENTION_MS},
+    {"kept answers", PROCESS_WORK, .tidy = idempotency_purge},
+    {"archives of builds", PROCESS_WORK, .tidy = recipe_files_purge, .every_ms = RETENTION_MS},
     {"cached steps of builds", PROCESS_WORK, .sweep = recipe_cache_purge,
      .every_ms = BUILD_CACHE_MS},
     {"sign-ins that have ended", PROCESS_WORK, .sweep = purge_logins},
@@ -258,8 +228,8 @@ struct job dispatcher_jobs[] = {
     /* A firewall that does not answer delays no other job. */
     {"firewalls", PROCESS_POLICIES, .sweep = sandbox_network_reconcile,
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
-    {"ends of approvals", PROCESS_POLICIES, .sweep = end_approvals, .every_ms = APPROVALS_MS},
-    {"ends of secrets", PROCESS_POLICIES, .sweep = end_secrets, .every_ms = SECRETS_MS},
+    {"ends of approvals", PROCESS_POLICIES, .tidy = approvals_expire, .every_ms = APPROVALS_MS},
+    {"ends of secrets", PROCESS_POLICIES, .tidy = secrets_expire, .every_ms = SECRETS_MS},
     {"changed secrets", PROCESS_POLICIES, .next = spread_secrets, .due = DUE_CHANGED_SECRETS},
     {"tokens of expired keys", PROCESS_POLICIES, .next = end_tokens, .due = DUE_TOKEN_KEYS},
     {"ends of access", PROCESS_POLICIES, .next = end_access, .due = DUE_ENDED_ACCESS},

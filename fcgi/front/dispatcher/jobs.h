@@ -48,11 +48,13 @@ extern const struct process dispatcher_processes[PROCESS_COUNT];
 struct job {
     const char *name;
     enum dispatcher_process process;
-    /* One of the next three. Do one piece of due work. It is called until *worked is false. */
+    /* One of the next four. Do one piece of due work. It is called until *worked is false. */
     int (*next)(struct worker *worker, bool *worked, struct error **err);
     enum due_kind due; /* whether next() may find work; DUE_UNKNOWN: ask next() */
     /* Do all work at an interval; every_ms 0: lease_s. */
     int (*sweep)(struct worker *worker, struct error **err);
+    /* Do the same with the database alone. */
+    int (*tidy)(struct db *db, struct error **err);
     /* Run a loop as the only job of the process. */
     void (*serve)(struct worker *worker, const volatile sig_atomic_t *stop);
     unsigned every_ms;

@@ -10,8 +10,7 @@ DB_STATEMENT(get_statement) = {
     " s.host_id, s.request_host, s.silent_since_ms, s.stop_reason, s.hooks IS NOT NULL,"
     " s.created_by"
     " FROM sandboxes s JOIN teams t ON t.id = s.team_id"
-    " WHERE s.route = ? AND s.visible = 1",
-    true};
+    " WHERE s.route = ? AND s.visible = 1"};
 
 int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gate_sandbox *found,
                      struct error **err)

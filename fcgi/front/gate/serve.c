@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "gate/serve.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/mem.h"

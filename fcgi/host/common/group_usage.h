@@ -2,7 +2,6 @@
 /* Read the usage of containers from their control groups, of version 1 or 2. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define GROUP_USAGE_ROOT      "/sys/fs/cgroup"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include "base/error.h"

@@ -12,8 +12,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/sizing.h"
 #include "common/team_note.h"
 #include "limits/group.h"

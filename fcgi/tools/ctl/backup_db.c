@@ -24,26 +24,23 @@ DB_STATEMENT(objects_statement) = {
     "   WHERE a.sandbox_id = s.id AND v.name = '" VOLUME_BUILD_CACHE
     "') THEN 'building' ELSE s.state END"
     " FROM sandboxes s JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1"
-    " ORDER BY place, id",
-    true};
+    " ORDER BY place, id"};
 
 DB_STATEMENT(unchanged_statement) = {
     "backup.unchanged",
-    "SELECT id FROM sandboxes WHERE id = ? AND state = 'stopped' AND incarnation = ?", true};
+    "SELECT id FROM sandboxes WHERE id = ? AND state = 'stopped' AND incarnation = ?"};
 
 DB_STATEMENT(count_statement) = {"backup.count",
                                  "SELECT (SELECT COUNT(*) FROM sandboxes WHERE visible = 1)"
                                  " + (SELECT COUNT(*) FROM volumes WHERE visible = 1)"
-                                 " + (SELECT COUNT(*) FROM checkpoints WHERE state = 'ready')",
-                                 true};
+                                 " + (SELECT COUNT(*) FROM checkpoints WHERE state = 'ready')"};
 
-DB_STATEMENT(warm_statement) = {"backup.warm", "SELECT instance_name FROM warm_instances", true};
+DB_STATEMENT(warm_statement) = {"backup.warm", "SELECT instance_name FROM warm_instances"};
 /* A dispatcher deletes their data, if a host still has it. */
 DB_STATEMENT(caches_statement) = {
     "backup.caches",
     "UPDATE volumes SET state = 'deleting', visible = 0, taken = NULL, lease_until_ms = 0"
-    " WHERE name = '" VOLUME_BUILD_CACHE "' AND state IN ('creating', 'ready')",
-    false};
+    " WHERE name = '" VOLUME_BUILD_CACHE "' AND state IN ('creating', 'ready')"};
 
 DB_STATEMENT(column_statement) = {
     "backup.column",
@@ -51,8 +48,7 @@ DB_STATEMENT(column_statement) = {
     " LEFT JOIN information_schema.columns b ON b.table_schema = ? AND b.table_name = a.table_name"
     " AND b.column_name = a.column_name AND b.column_type = a.column_type"
     " AND b.is_nullable = a.is_nullable AND b.collation_name <=> a.collation_name"
-    " WHERE a.table_schema = ? AND b.column_name IS NULL LIMIT 1",
-    true};
+    " WHERE a.table_schema = ? AND b.column_name IS NULL LIMIT 1"};
 
 DB_STATEMENT(index_statement) = {
     "backup.index",
@@ -60,8 +56,7 @@ DB_STATEMENT(index_statement) = {
     " LEFT JOIN information_schema.statistics b ON b.table_schema = ?"
     " AND b.table_name = a.table_name AND b.index_name = a.index_name"
     " AND b.seq_in_index = a.seq_in_index AND b.column_name = a.column_name"
-    " AND b.non_unique = a.non_unique WHERE a.table_schema = ? AND b.index_name IS NULL LIMIT 1",
-    true};
+    " AND b.non_unique = a.non_unique WHERE a.table_schema = ? AND b.index_name IS NULL LIMIT 1"};
 
 static void read_object(const struct db_rows *rows, struct backup_object *object)
 {

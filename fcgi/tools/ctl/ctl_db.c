@@ -13,32 +13,25 @@ DB_STATEMENT(outcome_statement) = {
     "ctl.outcome",
     "SELECT o.state, o.sandbox_id, o.last_error, s.resumed_from, o.finished_at_ms"
     " FROM operations o JOIN sandboxes s ON s.id = o.sandbox_id"
-    " WHERE o.kind = ? AND o.state IN ('done', 'failed') ORDER BY o.id DESC LIMIT 1",
-    true};
+    " WHERE o.kind = ? AND o.state IN ('done', 'failed') ORDER BY o.id DESC LIMIT 1"};
 
 DB_STATEMENT(lost_memory_statement) = {
     "ctl.lost_memory",
     "SELECT COUNT(*) OVER (), kind, sandbox_id, last_error, finished_at_ms FROM operations"
     " WHERE id >= ? AND kind IN ('pause', 'resume') AND state = 'done' AND last_error <> ''"
-    " ORDER BY id DESC LIMIT 1",
-    true};
+    " ORDER BY id DESC LIMIT 1"};
 
 DB_STATEMENT(stuck_statement) = {
     "ctl.stuck",
     "SELECT o.kind, o.sandbox_id, h.name, o.attempts, o.last_error FROM operations o"
     " JOIN sandboxes s ON s.id = o.sandbox_id JOIN hosts h ON h.id = s.host_id"
-    " WHERE o.state = 'running' AND o.attempts >= ? ORDER BY o.attempts DESC, o.id LIMIT ?",
-    true};
+    " WHERE o.state = 'running' AND o.attempts >= ? ORDER BY o.attempts DESC, o.id LIMIT ?"};
 DB_STATEMENT(named_statement) = {
-    "ctl.sandbox_named",
-    "SELECT s.id FROM sandboxes s JOIN teams t ON t.id = s.team_id"
-    " WHERE t.slug = ? AND t.removed_at_ms IS NULL AND s.taken_name = ?",
-    true};
+    "ctl.sandbox_named", "SELECT s.id FROM sandboxes s JOIN teams t ON t.id = s.team_id"
+                         " WHERE t.slug = ? AND t.removed_at_ms IS NULL AND s.taken_name = ?"};
 DB_STATEMENT(warm_statement) = {
-    "ctl.warm",
-    "SELECT COUNT(CASE WHEN state = 'ready' THEN 1 END),"
-    " COUNT(CASE WHEN state = 'starting' THEN 1 END) FROM warm_instances",
-    true};
+    "ctl.warm", "SELECT COUNT(CASE WHEN state = 'ready' THEN 1 END),"
+                " COUNT(CASE WHEN state = 'starting' THEN 1 END) FROM warm_instances"};
 
 /* A move that failed is tried again in a minute. The row of a move shows objects that are leaving
  * the host or have left data there. */
@@ -88,12 +81,11 @@ DB_STATEMENT(staying_statement) = {
     "   0, 0, 0, 0, '' FROM moves m JOIN teams t ON t.id = m.team_id WHERE m.from_host_id = ?"
     " AND ((m.state = 'clearing' AND m.clear_host_id = m.from_host_id) OR (m.kind = 'sandbox'"
     "   AND m.state = 'copying' AND NOT EXISTS (SELECT 1 FROM sandboxes s WHERE s.id = m.id"
-    "     AND s.host_id = m.from_host_id)))",
-    true};
+    "     AND s.host_id = m.from_host_id)))"};
 
 /* No DB_STATEMENT: the service's account must be refused. */
-static const struct db_statement change_audit_statement = {
-    "ctl.change_audit", "DELETE FROM audit_log WHERE FALSE", false};
+static const struct db_statement change_audit_statement = {"ctl.change_audit",
+                                                           "DELETE FROM audit_log WHERE FALSE"};
 
 /* Not among those that are checked: it is refused where all is well. */
 bool ctl_db_may_change_audit(struct db *db)
@@ -103,17 +95,16 @@ bool ctl_db_may_change_audit(struct db *db)
 }
 
 DB_STATEMENT(clock_statement) = {"ctl.clock",
-                                 "SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)", true};
+                                 "SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"};
 
-DB_STATEMENT(directory_statement) = {"ctl.directory", "SELECT @@global.datadir", true};
+DB_STATEMENT(directory_statement) = {"ctl.directory", "SELECT @@global.datadir"};
 
 /* The server's own estimates, which cost nothing. */
 DB_STATEMENT(tables_statement) = {
     "ctl.tables",
     "SELECT table_name, CAST(COALESCE(table_rows, 0) AS UNSIGNED),"
     " CAST(COALESCE(data_length + index_length, 0) AS UNSIGNED) FROM information_schema.tables"
-    " WHERE table_schema = DATABASE() ORDER BY 3 DESC, 1 LIMIT ?",
-    true};
+    " WHERE table_schema = DATABASE() ORDER BY 3 DESC, 1 LIMIT ?"};
 
 int ctl_db_tables(struct db *db, unsigned most, struct buffer *text, struct error **err)
 {

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Holds every answer of the API that any test gets against its OpenAPI document."""
 
-import functools
-import json
 import re
 import urllib.parse
-
-import jsonschema
 
 import openapi_parts
 
@@ -38,51 +34,10 @@ CODES = {
     507: {"insufficient_storage"},
 }
 
-FORMATS = jsonschema.FormatChecker(formats=())
-
-
-@FORMATS.checks("date-time")
-def is_time(value):
-    """Null is left to the schema's type."""
-    return value is None or re.fullmatch(
-        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value) is not None
-
-
-DOCUMENT = openapi_parts.documents()["openapi"]
-
-
-def resolve(node):
-    while "$ref" in node:
-        target = DOCUMENT
-        for name in node["$ref"].removeprefix("#/").split("/"):
-            target = target[name]
-        node = target
-    return node
-
-
-@functools.cache
-def validator(schema_text):
-    # The whole document is the root, so that references inside the schema are found.
-    return jsonschema.Draft202012Validator(
-        json.loads(schema_text), resolver=jsonschema.RefResolver("", DOCUMENT),
-        format_checker=FORMATS)
-
-
-def validate(schema, value):
-    validator(json.dumps(schema)).validate(value)
-
-
-@functools.lru_cache(maxsize=64)
-def validate_text(schema_text, text):
-    """The same for a body. A test that polls gets the same body many times, and a check costs more than the request."""
-    validator(schema_text).validate(json.loads(text))
-
-
-def operations():
-    """(method, path template, operation) of the document."""
-    for path, item in DOCUMENT["paths"].items():
-        for method, operation in item.items():
-            yield method.upper(), path, operation
+DESCRIPTION = openapi_parts.Description("openapi")
+DOCUMENT = DESCRIPTION.document
+operations, resolve = DESCRIPTION.operations, DESCRIPTION.resolve
+validate, validate_text = DESCRIPTION.validate, DESCRIPTION.validate_text
 
 
 def pattern_of(path):

@@ -1,33 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Holds answers of a data plane against their OpenAPI document."""
 
-import functools
-import json
 import urllib.parse
 
-import jsonschema
-
-import contract
 import openapi_parts
 
-DOCUMENT = openapi_parts.documents()["dataplane-openapi"]
-
-
-@functools.cache
-def validator(schema_text):
-    return jsonschema.Draft202012Validator(
-        json.loads(schema_text), resolver=jsonschema.RefResolver("", DOCUMENT), format_checker=contract.FORMATS)
-
-
-def validate(schema, value):
-    validator(json.dumps(schema)).validate(value)
-
-
-def operations():
-    """(method, path, operation) of the document."""
-    for path, item in DOCUMENT["paths"].items():
-        for method, operation in item.items():
-            yield method.upper(), path, operation
+DESCRIPTION = openapi_parts.Description("dataplane-openapi")
+DOCUMENT = DESCRIPTION.document
+operations, validate = DESCRIPTION.operations, DESCRIPTION.validate
 
 
 def described_answer(method, target, status):

@@ -10,13 +10,9 @@ import jsonschema
 
 import openapi_parts
 
-DOCUMENT = openapi_parts.documents()["e2b-openapi"]
-
-
-def operations():
-    for path, methods in DOCUMENT["paths"].items():
-        for method, operation in methods.items():
-            yield method.upper(), path, operation
+DESCRIPTION = openapi_parts.Description("e2b-openapi")
+DOCUMENT = DESCRIPTION.document
+operations, resolve = DESCRIPTION.operations, DESCRIPTION.resolve
 
 
 def template(pattern):
@@ -25,12 +21,6 @@ def template(pattern):
 
 def some_path(path):
     return re.sub(r"{\w+}", "none", path)
-
-
-def resolve(node):
-    while "$ref" in node:
-        node = DOCUMENT["components"]["schemas"][node["$ref"].rsplit("/", 1)[1]]
-    return node
 
 
 def query_names(operation):

@@ -217,9 +217,8 @@ TEST(a_purge_of_sign_ins_changes_the_revision)
         "INSERT INTO logins SELECT CONCAT('lgn_', LPAD(n, 26, '0')), u.id, 1, REPEAT('a', 32), "
         "'password',"
         " 1, 1, IF(n < 3, 1, ?), 9000000000000, '', '' FROM users u"
-        " JOIN (SELECT 1 AS n UNION SELECT 2 UNION SELECT 3) AS numbers WHERE u.name = 'alice'",
-        false};
-    static const struct db_statement count = {"test.logins", "SELECT COUNT(*) FROM logins", true};
+        " JOIN (SELECT 1 AS n UNION SELECT 2 UNION SELECT 3) AS numbers WHERE u.name = 'alice'"};
+    static const struct db_statement count = {"test.logins", "SELECT COUNT(*) FROM logins"};
     struct error *err = NULL;
     uint64_t before, after, again;
     db_rows_auto *rows = NULL;

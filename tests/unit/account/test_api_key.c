@@ -127,10 +127,8 @@ TEST(a_default_team_is_never_guessed)
 TEST(a_key_survives_the_end_of_its_memberships)
 {
     static const struct db_statement leave = {
-        "test.leave",
-        "DELETE FROM memberships WHERE user_id = ? AND team_id IN"
-        " (SELECT id FROM teams WHERE slug = 'brief')",
-        false};
+        "test.leave", "DELETE FROM memberships WHERE user_id = ? AND team_id IN"
+                      " (SELECT id FROM teams WHERE slug = 'brief')"};
     struct error *err = NULL;
     struct principal principal;
     struct team team;
@@ -224,7 +222,7 @@ TEST(both_spellings_are_one_key)
 TEST(an_expired_key_is_refused)
 {
     static const struct db_statement expire = {
-        "test.expire", "UPDATE api_keys SET expires_at_ms = ? WHERE id = ?", false};
+        "test.expire", "UPDATE api_keys SET expires_at_ms = ? WHERE id = ?"};
     struct error *err = NULL;
     struct principal principal;
     char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
@@ -240,10 +238,10 @@ TEST(an_expired_key_is_refused)
 /* last_used_at of a key, 0 when it was never used; set_to_ms < 0 leaves it as it is. */
 static int64_t last_used(const char *id, int64_t set_to_ms)
 {
-    static const struct db_statement set = {
-        "test.set", "UPDATE api_keys SET last_used_at_ms = ? WHERE id = ?", false};
-    static const struct db_statement get = {
-        "test.get", "SELECT last_used_at_ms FROM api_keys WHERE id = ?", true};
+    static const struct db_statement set = {"test.set",
+                                            "UPDATE api_keys SET last_used_at_ms = ? WHERE id = ?"};
+    static const struct db_statement get = {"test.get",
+                                            "SELECT last_used_at_ms FROM api_keys WHERE id = ?"};
     struct error *err = NULL;
     db_rows_auto *rows = NULL;
     if (set_to_ms >= 0)

@@ -237,12 +237,12 @@ TEST(the_largest_network_makes_room_for_a_program)
         " (WITH RECURSIVE s AS (SELECT 0 AS n UNION ALL SELECT n + 1 FROM s WHERE n < 99) SELECT n"
         " FROM s) a, (WITH RECURSIVE s AS (SELECT 0 AS n UNION ALL SELECT n + 1 FROM s WHERE n <"
         " 99) SELECT n FROM s) b) numbers");
-    const struct db_statement statement = {"test.fill", fill, false};
+    const struct db_statement statement = {"test.fill", fill};
     uint64_t rows;
     assert_ok(db_exec(db, &statement, NULL, 0, &rows, &err));
     assert_int_equal(rows, DEVICES_MAX);
     assert_ok(device_begin(db, ring, "a laptop", "192.0.2.77", &device, text, &err));
-    const struct db_statement count = {"test.count", "SELECT COUNT(*) FROM device_logins", true};
+    const struct db_statement count = {"test.count", "SELECT COUNT(*) FROM device_logins"};
     db_rows_auto *counted = NULL;
     assert_ok(db_query(db, &count, NULL, 0, &counted, &err));
     assert_true(db_rows_next(counted));

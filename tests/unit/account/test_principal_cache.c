@@ -76,8 +76,8 @@ static int role_in_acme(void)
 
 static void set_plan_unseen(const char *plan)
 {
-    static const struct db_statement set = {
-        "test.set_plan", "UPDATE teams SET plan = ? WHERE slug = 'alice'", false};
+    static const struct db_statement set = {"test.set_plan",
+                                            "UPDATE teams SET plan = ? WHERE slug = 'alice'"};
     struct error *err = NULL;
     assert_ok(db_exec(db, &set, DB_ARGS(db_text(plan)), NULL, &err));
 }

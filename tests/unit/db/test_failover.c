@@ -16,9 +16,8 @@
 #define BOTH   FIRST "," SECOND
 
 static const struct db_statement insert_statement = {"unit.insert",
-                                                     "INSERT INTO notes (id) VALUES (?)", false};
-static const struct db_statement count_statement = {"unit.count", "SELECT COUNT(*) FROM notes",
-                                                    true};
+                                                     "INSERT INTO notes (id) VALUES (?)"};
+static const struct db_statement count_statement = {"unit.count", "SELECT COUNT(*) FROM notes"};
 
 static struct server *first, *second;
 static unsigned port;

@@ -10,22 +10,19 @@
 
 static const struct db_statement insert_statement = {
     "unit.insert",
-    "INSERT INTO things (id, small, big, name, note, data) VALUES (?, ?, ?, ?, ?, ?)", false};
+    "INSERT INTO things (id, small, big, name, note, data) VALUES (?, ?, ?, ?, ?, ?)"};
 static const struct db_statement get_statement = {
-    "unit.get", "SELECT id, small, big, name, note, data, on_at FROM things WHERE id = ?", true};
-static const struct db_statement update_statement = {
-    "unit.update", "UPDATE things SET note = ? WHERE id >= ?", false};
-static const struct db_statement count_statement = {"unit.count", "SELECT COUNT(*) FROM things",
-                                                    true};
+    "unit.get", "SELECT id, small, big, name, note, data, on_at FROM things WHERE id = ?"};
+static const struct db_statement update_statement = {"unit.update",
+                                                     "UPDATE things SET note = ? WHERE id >= ?"};
+static const struct db_statement count_statement = {"unit.count", "SELECT COUNT(*) FROM things"};
 static const struct db_statement variables_statement = {
-    "unit.variables",
-    "SELECT @@session.sql_mode, @@session.time_zone, @@session.autocommit,"
-    " @@session.collation_connection, @@session.innodb_lock_wait_timeout,"
-    " UNIX_TIMESTAMP('1970-01-02 00:00:00')"
-    /* each server skips the other's comment */
-    " /*M!100100 , @@session.max_statement_time * 1000 */"
-    " /*!80000 , @@session.max_execution_time */",
-    true};
+    "unit.variables", "SELECT @@session.sql_mode, @@session.time_zone, @@session.autocommit,"
+                      " @@session.collation_connection, @@session.innodb_lock_wait_timeout,"
+                      " UNIX_TIMESTAMP('1970-01-02 00:00:00')"
+                      /* each server skips the other's comment */
+                      " /*M!100100 , @@session.max_statement_time * 1000 */"
+                      " /*!80000 , @@session.max_execution_time */"};
 
 static int make_table(void **state)
 {
@@ -118,8 +115,8 @@ TEST_WITH(tells_empty_from_null, make_table, close_db)
 /* The longest value of a result sizes the buffers: none may be cut, short ones keep their size. */
 TEST_WITH(never_cuts_a_value, make_table, close_db)
 {
-    static const struct db_statement all_statement = {
-        "unit.all", "SELECT note, data FROM things ORDER BY id", true};
+    static const struct db_statement all_statement = {"unit.all",
+                                                      "SELECT note, data FROM things ORDER BY id"};
     static const size_t sizes[] = {0, 1, 255, 256, 65535, 65536, 1000000, 3};
     error_auto err = NULL;
     char *text = xmalloc(1000001);
@@ -171,8 +168,7 @@ TEST_WITH(reads_sums_and_other_types, make_table, close_db)
         "SELECT SUM(id), COUNT(*), MAX(small), AVG(id) * 0 + 2.50, COALESCE(SUM(big), -7),"
         " SUM(id) > 3, CAST('2026-11-21 10:05:00' AS DATETIME), 1.5e0, NULL,"
         " GROUP_CONCAT(name ORDER BY id), 18446744073709551615"
-        " FROM things",
-        true};
+        " FROM things"};
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     insert(1, "a");
@@ -284,8 +280,8 @@ static void assert_access_is(MYSQL_RES *plan, const char *type)
 /* The server does not compare an ascii column with a text that is not ascii; see db_text(). */
 TEST_WITH(looks_up_in_ascii, make_table, close_db)
 {
-    static const struct db_statement by_name_statement = {
-        "unit.by_name", "SELECT id FROM things WHERE name = ?", true};
+    static const struct db_statement by_name_statement = {"unit.by_name",
+                                                          "SELECT id FROM things WHERE name = ?"};
     error_auto err = NULL;
     db_rows_auto *none = NULL;
     db_rows_auto *one = NULL;
@@ -295,7 +291,7 @@ TEST_WITH(looks_up_in_ascii, make_table, close_db)
         insert(id, name);
     }
     static const struct db_statement rename_statement = {
-        "unit.rename", "UPDATE things SET big = 1 WHERE name = ?", false};
+        "unit.rename", "UPDATE things SET big = 1 WHERE name = ?"};
     assert_fails(db_query(db, &by_name_statement, DB_ARGS(db_text("n\xc3\xa9")), &none, &err),
                  ERR_NOT_FOUND);
     error_clear(&err);
@@ -331,7 +327,7 @@ TEST_WITH(prepares_once, make_table, close_db)
     mysql_close(raw);
 }
 
-DB_STATEMENT(wrong_statement) = {"unit.wrong", "SELECT x FROM nowhere", true};
+DB_STATEMENT(wrong_statement) = {"unit.wrong", "SELECT x FROM nowhere"};
 
 TEST_WITH(checks_statements, make_table, close_db)
 {
@@ -469,7 +465,7 @@ static void answer_with(unsigned code, const char *message)
 static uint64_t runs_of_the_connection(void)
 {
     static const struct db_statement runs_statement = {
-        "unit.runs", "SELECT CAST(COALESCE(@runs, 0) AS UNSIGNED)", true};
+        "unit.runs", "SELECT CAST(COALESCE(@runs, 0) AS UNSIGNED)"};
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     assert_ok(db_query(db, &runs_statement, DB_NO_ARGS, &rows, &err));

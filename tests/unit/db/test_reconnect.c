@@ -9,17 +9,17 @@
 #include "unit/db/own_server.h"
 #include "unit/db/proxy.h"
 
-static const struct db_statement insert_statement = {
-    "unit.insert", "INSERT INTO notes (id, text) VALUES (?, ?)", false};
+static const struct db_statement insert_statement = {"unit.insert",
+                                                     "INSERT INTO notes (id, text) VALUES (?, ?)"};
 static const struct db_statement slow_insert_statement = {
-    "unit.slow_insert", "INSERT INTO notes (id, text) SELECT ?, CONCAT('slept', SLEEP(20))", false};
-static const struct db_statement slow_read_statement = {
-    "unit.slow_read", "SELECT COUNT(*), SLEEP(?) FROM notes", true};
+    "unit.slow_insert", "INSERT INTO notes (id, text) SELECT ?, CONCAT('slept', SLEEP(20))"};
+static const struct db_statement slow_read_statement = {"unit.slow_read",
+                                                        "SELECT COUNT(*), SLEEP(?) FROM notes"};
 static const struct db_statement read_statement = {"unit.read",
-                                                   "SELECT COUNT(*), MAX(?) FROM notes", true};
-static const struct db_statement id_statement = {"unit.id", "SELECT CONNECTION_ID()", true};
+                                                   "SELECT COUNT(*), MAX(?) FROM notes"};
+static const struct db_statement id_statement = {"unit.id", "SELECT CONNECTION_ID()"};
 static const struct db_statement short_idle_statement = {"unit.short_idle",
-                                                         "SET SESSION wait_timeout = 1", false};
+                                                         "SET SESSION wait_timeout = 1"};
 
 static int make_table(void **state)
 {

@@ -8,13 +8,13 @@
 #include "unit/db/proxy.h"
 
 static const struct db_statement add_statement = {
-    "unit.add", "UPDATE accounts SET balance = balance + ? WHERE id = ?", false};
+    "unit.add", "UPDATE accounts SET balance = balance + ? WHERE id = ?"};
 static const struct db_statement insert_statement = {
-    "unit.insert", "INSERT INTO accounts (id, balance) VALUES (?, ?)", false};
+    "unit.insert", "INSERT INTO accounts (id, balance) VALUES (?, ?)"};
 static const struct db_statement lock_statement = {
-    "unit.lock", "SELECT balance FROM accounts WHERE id = ? FOR UPDATE", false};
+    "unit.lock", "SELECT balance FROM accounts WHERE id = ? FOR UPDATE"};
 static const struct db_statement take_statement = {
-    "unit.take", "SELECT id FROM accounts ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED", false};
+    "unit.take", "SELECT id FROM accounts ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED"};
 
 static struct db *other;
 static MYSQL *raw;

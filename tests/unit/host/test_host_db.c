@@ -77,8 +77,7 @@ static int place_body(struct db *with, void *context, struct error **err)
         " memory_mb, disk_gb, metadata, volume_mounts, network,"
         " allow_public_traffic, host_id, instance_name, address, agent_key_id, created_at_ms,"
         " updated_at_ms) VALUES (?, ?, 'usr', ?, 'creating', 1, 1, 1, 'python', ?, 300, 'kill', 0,"
-        " ?, ?, 10, '{}', '{}', '{}', 1, ?, ?, ?, 1, 0, 0)",
-        false};
+        " ?, ?, 10, '{}', '{}', '{}', 1, ?, ?, ?, 1, 0, 0)"};
     struct placement *placement = context;
     char route[ROUTE_TOKEN_LENGTH + 1];
     id_new("sbx_", placement->id);
@@ -99,8 +98,7 @@ static int end_body(struct db *with, void *context, struct error **err)
 {
     static const struct db_statement end = {
         "test.end",
-        "UPDATE sandboxes SET state = 'destroyed', reserved = 0 WHERE id = ? AND reserved = 1",
-        false};
+        "UPDATE sandboxes SET state = 'destroyed', reserved = 0 WHERE id = ? AND reserved = 1"};
     const struct placement *placement = context;
     uint64_t ended;
     if (db_exec(with, &end, DB_ARGS(db_text(placement->id)), &ended, err) < 0 ||
@@ -225,7 +223,7 @@ static int rehost_body(struct db *with, void *context, struct error **err)
 {
     struct placement *placement = context;
     static const struct db_statement rehost = {
-        "test.rehost", "UPDATE sandboxes SET host_id = host_id + 1 WHERE id = ?", false};
+        "test.rehost", "UPDATE sandboxes SET host_id = host_id + 1 WHERE id = ?"};
     if (host_address_move(with, placement->host_id, placement->host_id + 1, placement->instance,
                           err) < 0)
         return -1;

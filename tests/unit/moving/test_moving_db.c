@@ -30,7 +30,7 @@ static void begin(const char *id, const char *team_id, enum move_kind kind, bool
 static int forget(void **state)
 {
     struct error *err = NULL;
-    static const struct db_statement all = {"test.forget", "DELETE FROM moves", false};
+    static const struct db_statement all = {"test.forget", "DELETE FROM moves"};
     return db_exec(db, &all, DB_NO_ARGS, NULL, &err);
 }
 

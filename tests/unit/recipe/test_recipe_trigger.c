@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_progress.h"
-#include "recipe/recipe_setting.h"
 #include "recipe/recipe_turn.h"
 #include "template/template_row.h"
 #include "unit/fleet.h"
@@ -23,7 +22,7 @@ static struct worker worker = {.lease_owner = OWNER, .settings = &settings};
 
 /* The next sandbox has as many attempts as the first. */
 DB_STATEMENT(attempts_statement) = {
-    "test.attempts", "SELECT attempts FROM template_recipes WHERE template_version_id = ?", true};
+    "test.attempts", "SELECT attempts FROM template_recipes WHERE template_version_id = ?"};
 
 static char no_registry[] = "";
 
@@ -458,7 +457,7 @@ TEST(a_line_of_output_ends_with_a_character)
 static unsigned parts_of_log(const char *version_id)
 {
     static const struct db_statement parts = {
-        "test.parts", "SELECT COUNT(*) FROM template_logs WHERE template_version_id = ?", true};
+        "test.parts", "SELECT COUNT(*) FROM template_logs WHERE template_version_id = ?"};
     struct error *err = NULL;
     unsigned count = 0;
     int result = DB_NUMBER(db, &parts, DB_ARGS(db_text(version_id)), &count, &err);

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "template/template_row.h"
 #include "template/template_tag.h"
-#include "template/template_use.h"
 #include "unit/fleet.h"
 #include "unit/schema.h"
 

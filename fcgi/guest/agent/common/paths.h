@@ -2,7 +2,6 @@
 /* Paths as clients write them: absolute, relative to a user's home, or with a leading "~". */
 #pragma once
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "agent/common/rpc_error.h"

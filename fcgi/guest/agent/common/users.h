@@ -2,7 +2,6 @@
 /* Users of the sandbox, read from its /etc/passwd and /etc/group: a static program has no NSS. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 

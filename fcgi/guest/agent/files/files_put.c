@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/agent.h"
 #include "agent/common/gunzip.h"
 #include "agent/common/paths.h"
 #include "agent/files/draft.h"

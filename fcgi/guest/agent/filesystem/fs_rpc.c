@@ -13,7 +13,6 @@
 #include "agent/filesystem/fs_messages.h"
 #include "agent/filesystem/fs_walk.h"
 #include "agent/framework/worker.h"
-#include "base/mem.h"
 
 #define DEPTH_MAX UINT32_MAX
 

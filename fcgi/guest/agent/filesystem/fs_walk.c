@@ -14,7 +14,6 @@
 #include "agent/filesystem/fs_entry.h"
 #include "agent/filesystem/fs_messages.h"
 #include "base/guest_limits.h"
-#include "base/mem.h"
 
 static int by_name(const FTSENT **a, const FTSENT **b)
 {

@@ -11,7 +11,6 @@
 #include "agent/framework/envelope.h"
 #include "agent/framework/rpc_answer.h"
 #include "agent/framework/stream.h"
-#include "base/mem.h"
 
 int rpc_begin(struct request *request, struct rpc_error *error)
 {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stddef.h>
 
 #include "agent/common/message.h"
 #include "agent/common/rpc_error.h"

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "agent/common/rpc_error.h"
 #include "base/buffer.h"

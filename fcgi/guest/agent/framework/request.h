@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/queue.h>
 
 #include "agent/common/rpc_error.h"

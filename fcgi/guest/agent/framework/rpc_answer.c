@@ -8,7 +8,6 @@
 #include "agent/framework/connect_rpc.h"
 #include "agent/framework/envelope.h"
 #include "agent/framework/worker.h"
-#include "base/mem.h"
 
 /* Shorter ones are not worth it. */
 #define PACK_MIN     1024

@@ -3,7 +3,6 @@
 
 #include <sodium.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "agent/agent.h"
 #include "agent/framework/connect_head.h"

@@ -11,8 +11,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "helper/criu/call.h"
 
 /* In incusd's environment: "no", or the path of a file that switches this off while it exists. */
