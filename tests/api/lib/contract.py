@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Holds every answer of the API that any test gets against its OpenAPI document."""
 
+import json
 import re
 import urllib.parse
 
