@@ -59,15 +59,21 @@ static int insert_body(struct db *db, void *context, struct error **err)
     return request->claim ? request->claim(db, volume->id, request->claim_context, err) : 0;
 }
 
+struct give_up {
+    struct volume *volume;
+    bool leased; /* no other process creates the volume */
+};
+
 /* The volume is ready if the answer to the COMMIT was lost, or a repeated request has made it. */
 static int give_up_body(struct db *db, void *context, struct error **err)
 {
-    struct volume *volume = context;
+    const struct give_up *give_up = context;
     volume_auto now = {0};
-    if (volume_get_any(db, volume->id, true, &now, err) < 0)
+    if (volume_get_any(db, give_up->volume->id, true, &now, err) < 0)
         return -1;
-    volume->state = now.state;
-    return now.state == VOLUME_CREATING ? volume_row_delete(db, volume->id, 0, err) : 0;
+    give_up->volume->state = now.state;
+    return give_up->leased && now.state == VOLUME_CREATING ? volume_row_delete(db, now.id, 0, err)
+                                                           : 0;
 }
 
 static int ready_body(struct db *db, void *context, struct error **err)
@@ -115,7 +121,8 @@ static int make(struct worker *worker, struct volume *volume, struct error **err
     }
     /* If the database cannot be reached, the lease runs out, with the same result. */
     error_auto ignored = NULL;
-    if (db_transaction(worker->db, give_up_body, volume, &ignored) == 0 &&
+    struct give_up give_up = {volume, (*err)->code != ERR_LEASE_LOST};
+    if (db_transaction(worker->db, give_up_body, &give_up, &ignored) == 0 &&
         volume->state == VOLUME_READY) {
         error_clear(err);
         return 0;
