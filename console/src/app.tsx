@@ -237,7 +237,7 @@ function Frame(props: { path: string; children: ComponentChildren }) {
   )
 }
 
-/** If a page fails, as with the answer of a newer service, the frame stays and says so. */
+/** Keeps the frame when a page cannot draw an answer, for example that of a newer service. */
 function Guarded(props: { children: ComponentChildren }) {
   const [error] = useErrorBoundary(failure => window.reportError(failure))
   if (error === undefined) return <>{props.children}</>

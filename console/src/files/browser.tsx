@@ -61,7 +61,7 @@ function NameDialog(props: {
   title: string
   action: string
   name: string
-  /** Names in the directory: a sandbox replaces a file without a question. */
+  /** Names in the directory. A sandbox would replace a file of that name without a question. */
   taken: Set<string>
   onClose: () => void
   done: (name: string) => Promise<void>

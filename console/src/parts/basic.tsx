@@ -195,7 +195,7 @@ export function Named(props: { name: string | null | undefined; id: string; href
   )
 }
 
-/** The refusal of the form around: the field of the member that it names shows it. */
+/** The refusal of the surrounding form. The field of the refused member shows it. */
 export const Refused = createContext<unknown>(null)
 
 function refusalOfMember(refused: unknown, member: string | undefined): string | null {
