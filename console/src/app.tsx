@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What is around every page: who is signed in, the team, the way to other pages.
 import type { ComponentChildren, ComponentType } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
 import { signedOut } from './lib/client'
 import { forgetAccess } from './lib/dataplane'
 import { ApiError } from './lib/errors'
 import { navigate, ownPath, returnPath, usePlace } from './lib/router'
-import { chooseTeam, loadMe, me, signOut, useMayWrite, useMe, useTeam } from './lib/session'
+import { chooseTeam, loadMe, me, signOut, useFreshMe, useMayWrite, useMe, useTeam } from './lib/session'
 import { useStore } from './lib/store'
 import { setTheme, theme, type Theme } from './lib/theme'
 import { Button, Loading, Problem } from './parts/basic'
@@ -237,6 +237,18 @@ function Frame(props: { path: string; children: ComponentChildren }) {
   )
 }
 
+/** Keeps the frame when a page cannot draw an answer, for example that of a newer service. */
+function Guarded(props: { children: ComponentChildren }) {
+  const [error] = useErrorBoundary(failure => window.reportError(failure))
+  if (error === undefined) return <>{props.children}</>
+  return (
+    <div class="problem" role="alert">
+      <p>This page has failed. If the console was updated meanwhile, load the page again.</p>
+      <Button onClick={() => location.reload()}>Load again</Button>
+    </div>
+  )
+}
+
 /** Somebody who is not signed in sees the sign-in, and comes back to where they wanted to go. */
 function SignedIn() {
   const place = usePlace()
@@ -252,9 +264,7 @@ function SignedIn() {
   useEffect(() => {
     if (!user) load()
   }, [])
-  useEffect(() => {
-    if (out !== 'no') forgetAccess()
-  }, [out])
+  useFreshMe()
   if (error) {
     return (
       <main class="alone">
@@ -270,7 +280,9 @@ function SignedIn() {
   if (!user) return <Loading />
   const found = routed(place.pathname)
   return (
-    <Frame path={place.pathname}>{found ? <found.Page key={keyOf(place.pathname)} parts={found.parts} /> : <Nowhere />}</Frame>
+    <Frame key={user.user.id} path={place.pathname}>
+      <Guarded key={keyOf(place.pathname)}>{found ? <found.Page parts={found.parts} /> : <Nowhere />}</Guarded>
+    </Frame>
   )
 }
 
@@ -282,6 +294,10 @@ function keyOf(path: string): string {
 export function App() {
   const place = usePlace()
   const user = useStore(me)
+  const out = useStore(signedOut)
+  useEffect(() => {
+    if (out !== 'no') forgetAccess()
+  }, [out])
   useEffect(() => {
     // What /sign-in says stays until somebody is signed in.
     const here = returnPath(place.pathname) !== place.pathname && (user !== null || place.pathname !== '/sign-in')

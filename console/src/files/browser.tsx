@@ -57,14 +57,28 @@ function useTree(store: FileStore, root: string) {
   return { listings, open, toggle, reload, reloadAll }
 }
 
-function NameDialog(props: { title: string; action: string; name: string; onClose: () => void; done: (name: string) => Promise<void> }) {
+function NameDialog(props: {
+  title: string
+  action: string
+  name: string
+  /** Names in the directory. A sandbox would replace a file of that name without a question. */
+  taken: Set<string>
+  onClose: () => void
+  done: (name: string) => Promise<void>
+}) {
   const [name, setName] = useState(props.name)
-  const bad = name === '.' || name === '..' || name.includes('/')
+  const isOther = name !== props.name
+  const bad =
+    name === '.' || name === '..' || name.includes('/')
+      ? 'A name cannot contain “/”, and cannot be “.” or “..”.'
+      : isOther && props.taken.has(name)
+        ? 'The directory has this name already.'
+        : null
   return (
     <FormDialog
       title={props.title}
       action={props.action}
-      disabled={bad || name === ''}
+      disabled={bad !== null || name === '' || !isOther}
       onClose={props.onClose}
       submit={async () => {
         await props.done(name)
@@ -78,11 +92,14 @@ function NameDialog(props: { title: string; action: string; name: string; onClos
         autoFocus
         value={name}
         onInput={setName}
-        error={bad ? 'A name cannot contain “/”, and cannot be “.” or “..”.' : null}
+        error={bad}
       />
     </FormDialog>
   )
 }
+
+/** A text area has "\n" only. A saved file has the line ends that its first line had. */
+const lineEndOf = (text: string): string => /\r\n|\r|\n/.exec(text)?.[0] ?? '\n'
 
 function EditDialog(props: { store: FileStore; path: string; mayWrite: boolean; onClose: () => void; onSaved: () => void }) {
   const [text, setText] = useState<string | null>(null)
@@ -107,7 +124,7 @@ function EditDialog(props: { store: FileStore; path: string; mayWrite: boolean; 
         onSubmit={event => {
           event.preventDefault()
           void run(async () => {
-            await props.store.write(props.path, area.current?.value ?? '')
+            await props.store.write(props.path, (area.current?.value ?? '').replaceAll('\n', lineEndOf(text ?? '')))
             props.onSaved()
             props.onClose()
           })
@@ -227,6 +244,8 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
   const uploads = useUploads(store, tree.reload)
   const picker = useRef<HTMLInputElement>(null)
   const top = tree.listings.get(root)
+  const namesIn = (directory: string): Set<string> =>
+    new Set(tree.listings.get(directory)?.entries?.map(entry => entry.name))
 
   const enter = (path: string): void => {
     setRoot(path)
@@ -234,7 +253,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
   }
   const add = (files: File[], directory: string): void => {
     if (files.length === 0) return
-    const there = new Set(tree.listings.get(directory)?.entries?.map(entry => entry.name))
+    const there = namesIn(directory)
     const replaced = files.filter(file => there.has(file.name))
     if (replaced.length === 0) uploads.add(files, directory)
     else
@@ -415,6 +434,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
           title={asked.kind === 'file' ? 'New file' : 'New directory'}
           action="Create"
           name=""
+          taken={namesIn(asked.in)}
           onClose={() => setAsked(null)}
           done={async name => {
             const path = joined(asked.in, name)
@@ -428,6 +448,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
           title={`Rename ${asked.entry.name}`}
           action="Rename"
           name={asked.entry.name}
+          taken={namesIn(parentOf(asked.entry.path))}
           onClose={() => setAsked(null)}
           done={async name => {
             const directory = parentOf(asked.entry.path)

@@ -5,6 +5,7 @@ import { upload } from '../lib/dataplane'
 import { isAbort, messageOf } from '../lib/errors'
 import { formatBytes } from '../lib/format'
 import { Button } from '../parts/basic'
+import { say } from '../parts/dialog'
 import { joined, type FileStore } from './store'
 
 export interface Upload {
@@ -29,7 +30,7 @@ export interface Uploads {
 export function useUploads(store: FileStore, onDone: (directory: string) => void): Uploads {
   const [all, setAll] = useState<Upload[]>([])
   const queue = useRef<Upload[]>([])
-  const running = useRef(false)
+  const running = useRef<Upload | null>(null)
   const done = useRef(onDone)
   done.current = onDone
 
@@ -41,10 +42,10 @@ export function useUploads(store: FileStore, onDone: (directory: string) => void
 
   const work = async (): Promise<void> => {
     if (running.current) return
-    running.current = true
     for (let one = queue.current.shift(); one; one = queue.current.shift()) {
       const current = one
       if (current.abort.signal.aborted) continue
+      running.current = current
       change(current, { state: 'running' })
       try {
         const target = await store.uploadTo(joined(current.directory, current.file.name))
@@ -57,11 +58,14 @@ export function useUploads(store: FileStore, onDone: (directory: string) => void
         else change(current, { state: 'failed', error: messageOf(error) })
       }
     }
-    running.current = false
+    running.current = null
   }
   useEffect(
     () => () => {
+      // Of an upload behind a closed page, nobody would see the end.
       for (const one of queue.current) one.abort.abort()
+      if (running.current) say(`The upload of ${running.current.file.name} was stopped, because its page was closed.`, true)
+      running.current?.abort.abort()
       queue.current = []
     },
     [],

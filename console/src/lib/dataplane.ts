@@ -225,6 +225,7 @@ export function upload(
   signal: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
+    signal.throwIfAborted() // It may have been stopped while its token was asked for.
     const request = new XMLHttpRequest()
     request.open(target.method, target.url)
     for (const [name, value] of Object.entries(target.headers)) request.setRequestHeader(name, value)

@@ -38,6 +38,11 @@ export function messageOf(error: unknown): string {
   return sentence(String(error))
 }
 
+/** Which member of a request a refusal speaks of: "/allow_out/2" → "allow_out". */
+export function fieldOf(pointer: string | null | undefined): string {
+  return (pointer ?? '').replace(/^\//, '').split('/')[0] ?? ''
+}
+
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError'
 }

@@ -57,6 +57,7 @@ export function useList<T extends Row>(
     const rows = new Map<string, T>()
     let cursors: Cursor[] = [{ token: undefined, after: null }]
     let loaded = 0 // pages that were loaded once
+    let changes = 0 // rows that an action has put or removed
     let turn = 0
     let timer = 0
     let chain: Promise<void> = Promise.resolve()
@@ -90,8 +91,14 @@ export function useList<T extends Row>(
         const cursor = cursors[index]
         if (!cursor || abort.signal.aborted) return
         try {
-          const page = await latest.current(cursor.token, abort.signal)
-          if (abort.signal.aborted) return
+          let page: PageOf<T>
+          let before: number
+          // A page that was asked for before an action may lack its change.
+          do {
+            before = changes
+            page = await latest.current(cursor.token, abort.signal)
+            if (abort.signal.aborted) return
+          } while (before !== changes)
           take(index, cursor, page)
           show(null)
         } catch (error) {
@@ -119,10 +126,12 @@ export function useList<T extends Row>(
       },
       refresh: () => void look(0),
       put: row => {
+        changes++
         rows.set(row.id, row)
         show(null)
       },
       remove: id => {
+        changes++
         rows.delete(id)
         show(null)
       },

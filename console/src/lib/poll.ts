@@ -8,7 +8,7 @@ export interface Polled<T> {
   /** Nothing has come yet. */
   loading: boolean
   refresh: () => void
-  /** What an action has answered, shown until the next look. */
+  /** Show the answer of an action. A load that began before the action is repeated, because it may have older data. */
   put: (data: T) => void
 }
 
@@ -46,6 +46,7 @@ export function usePoll<T>(
   const wake = useRef<() => void>(() => undefined)
   const rhythm = useRef(everyMs)
   rhythm.current = everyMs
+  const puts = useRef(0)
 
   useEffect(() => {
     const abort = new AbortController()
@@ -67,11 +68,13 @@ export function usePoll<T>(
       running = true
       await whenVisible()
       let pause = rhythm.current
+      const before = puts.current
       try {
         const data = await latest.current(abort.signal)
         if (abort.signal.aborted) return
         failures = 0
-        setState({ data, error: null, loading: false })
+        if (puts.current === before) setState({ data, error: null, loading: false })
+        else again = true
       } catch (error) {
         if (abort.signal.aborted || isAbort(error)) return
         failures++
@@ -101,7 +104,10 @@ export function usePoll<T>(
   }, dependencies)
 
   const refresh = useCallback(() => wake.current(), [])
-  const put = useCallback((data: T) => setState({ data, error: null, loading: false }), [])
+  const put = useCallback((data: T) => {
+    puts.current++
+    setState({ data, error: null, loading: false })
+  }, [])
   return { ...state, refresh, put }
 }
 

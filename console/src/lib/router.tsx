@@ -20,7 +20,9 @@ export function usePlace(): URL {
 
 /** A path of the console itself, or its first page: what an address asks to return to is not trusted. */
 export function ownPath(path: string | null): string {
-  return path && /^\/(?![/\\])/.test(path) ? path : '/sandboxes'
+  if (!path?.startsWith('/') || !URL.canParse(path, location.origin)) return '/sandboxes'
+  const { origin, pathname, search } = new URL(path, location.origin) // a browser skips tabs: "/\t/" begins a host
+  return origin === location.origin ? pathname + search : '/sandboxes'
 }
 
 /** Pages that stand for signing in are none to come back to. */

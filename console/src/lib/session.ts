@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Who is signed in, and the team that the pages show.
+import { useEffect } from 'preact/hooks'
 import { api, signedOut, type Schemas } from './client'
+import { forgetAccess } from './dataplane'
 import { Store, useStore } from './store'
 
 export type Role = Schemas['Role']
@@ -29,16 +31,35 @@ export function chooseTeam(slug: string): void {
   }
 }
 
-/** Asks who is signed in; fails with 401 when nobody is. */
-export async function loadMe(): Promise<void> {
-  const answer = await api.get('/v1/me')
+function setMe(answer: Me): void {
   const { teams } = answer
+  if (me.value && me.value.user.id !== answer.user.id) forgetAccess()
   me.set(answer)
   signedOut.set('no')
   const wanted = [teamSlug.value, keptTeam(), answer.default_team ?? ''].find(slug =>
     teams.some(team => team.slug === slug),
   )
   teamSlug.set(wanted ?? teams[0]?.slug ?? '')
+}
+
+/** Asks who is signed in; fails with 401 when nobody is. */
+export async function loadMe(): Promise<void> {
+  setMe(await api.get('/v1/me'))
+}
+
+/** In another tab, another user may have signed in, and an owner elsewhere may have changed a role. */
+export function useFreshMe(): void {
+  useEffect(() => {
+    const look = (): void => {
+      const before = me.value
+      const take = (answer: Me): void => {
+        if (me.value === before) setMe(answer)
+      }
+      if (before) api.get('/v1/me').then(take, () => undefined)
+    }
+    window.addEventListener('focus', look)
+    return () => window.removeEventListener('focus', look)
+  }, [])
 }
 
 export async function signIn(name: string, password: string, code: string): Promise<void> {
@@ -82,6 +103,13 @@ export function useTeam(): TeamOfMine {
     teams.find(team => team.slug === slug) ??
     teams[0] ?? { slug: '', plan: '', personal: false, role: 'viewer' }
   )
+}
+
+/** Chooses the team of an object that a link has opened: the page's other links are then of the same team. */
+export function useTeamOf(slug: string | undefined): void {
+  useEffect(() => {
+    if (slug !== undefined && me.value?.teams.some(team => team.slug === slug)) chooseTeam(slug)
+  }, [slug])
 }
 
 /** Whether the user may change what belongs to a team; the service has the last word. */

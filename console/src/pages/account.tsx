@@ -93,7 +93,7 @@ function ConfirmDialog(props: { made: Secret; onClose: () => void; onDone: (code
           {props.made.url}
         </a>
       </p>
-      <TextField label="Code" mono required autoFocus inputMode="numeric" autoComplete="one-time-code" value={code} onInput={setCode} hint="The present code of your authenticator app." />
+      <TextField label="Code" member="code" mono required autoFocus inputMode="numeric" autoComplete="one-time-code" value={code} onInput={setCode} hint="The present code of your authenticator app." />
     </FormDialog>
   )
 }
@@ -163,7 +163,7 @@ function SecondFactor() {
           }}
         >
           <UserName value={user.name} />
-          <TextField label="Password" type="password" required autoFocus autoComplete="current-password" value={password} onInput={setPassword} />
+          <TextField label="Password" member="password" type="password" required autoFocus autoComplete="current-password" value={password} onInput={setPassword} />
         </FormDialog>
       )}
     </section>
@@ -234,9 +234,9 @@ function Invitations() {
       <Table label="Invitations" head={['Team', 'Role', 'Invited by', 'Expires', ACTIONS]}>
         {polled.data.map(one => (
           <tr key={one.team}>
-            <th scope="row">{one.team}</th>
+            <th scope="row" class="long">{one.team}</th>
             <td>{one.role}</td>
-            <td>{one.invited_by}</td>
+            <td class="long">{one.invited_by}</td>
             <TimeCell at={one.expires_at} />
             <td class="row-actions">
               <Button small busy={busy} label={`Accept the invitation of ${one.team}`} onClick={() => answer(one.team, true)}>

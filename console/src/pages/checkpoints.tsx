@@ -56,7 +56,7 @@ export function Checkpoints() {
             <td>
               <Named name={checkpoint.sandbox_name} id={checkpoint.sandbox_id} href={`/sandboxes/${checkpoint.sandbox_id}`} />
             </td>
-            <td>{checkpoint.template}</td>
+            <td class="long">{checkpoint.template}</td>
             <td class="number nowrap">{formatBytes(checkpoint.size_mb * 1048576)}</td>
             <TimeCell at={checkpoint.created_at} />
             <td class="row-actions">

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
+import { useIdempotencyKey } from '../lib/idempotency'
 import { usePoll } from '../lib/poll'
 import { useMe } from '../lib/session'
 import { ACTIONS, Button, Check, Id, NewButton, Page, SecretText, SelectField, TextField, TimeCell } from '../parts/basic'
@@ -17,28 +18,24 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
   const [chosen, setChosen] = useState<string[]>([])
   const [expires, setExpires] = useState('')
   const [password, setPassword] = useState('')
-  const key = useRef(crypto.randomUUID())
+  const keyOf = useIdempotencyKey()
   return (
     <FormDialog
       title="New key"
       action="Create"
       onClose={props.onClose}
       submit={async () => {
-        props.onMade(
-          await api.post('/v1/keys', {
-            body: {
-              name,
-              scopes: [scope],
-              ...(chosen.length > 0 ? { teams: chosen } : {}),
-              ...(expires ? { expires_at: new Date(expires).toISOString() } : {}),
-              ...(password ? { password } : {}),
-            },
-            idempotencyKey: key.current,
-          }),
-        )
+        const body = {
+          name,
+          scopes: [scope],
+          ...(chosen.length > 0 ? { teams: chosen } : {}),
+          ...(expires ? { expires_at: new Date(expires).toISOString() } : {}),
+          ...(password ? { password } : {}),
+        }
+        props.onMade(await api.post('/v1/keys', { body, idempotencyKey: keyOf(body) }))
       }}
     >
-      <TextField label="Name" name="key-name" autoFocus value={name} onInput={setName} hint="Name of the program that uses the key." />
+      <TextField label="Name" member="name" name="key-name" autoFocus value={name} onInput={setName} hint="Name of the program that uses the key." />
       <SelectField
         label="Permissions"
         value={scope}
@@ -60,7 +57,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
           />
         ))}
       </fieldset>
-      <TextField label="Expires" type="datetime-local" value={expires} onInput={setExpires} hint="Empty: never." />
+      <TextField label="Expires" member="expires_at" type="datetime-local" value={expires} onInput={setExpires} hint="Empty: never." />
       <KeyPassword value={password} onInput={setPassword} />
     </FormDialog>
   )
@@ -108,13 +105,13 @@ export function Keys() {
       >
         {keys.map(key => (
           <tr key={key.id}>
-            <th scope="row">{key.name || <span class="muted">without a name</span>}</th>
+            <th scope="row" class="long">{key.name || <span class="muted">without a name</span>}</th>
             <td>
               <Id value={key.id} />
             </td>
             <td class="nowrap">{key.scopes.includes('write') ? 'read and write' : 'read'}</td>
-            <td>{key.teams !== null ? key.teams.join(', ') : key.excluded_by.length ? `all but ${key.excluded_by.join(', ')}` : 'all'}</td>
-            <td>{creator(key) ?? <span class="muted">no key</span>}</td>
+            <td class="long">{key.teams !== null ? key.teams.join(', ') : key.excluded_by.length ? `all but ${key.excluded_by.join(', ')}` : 'all'}</td>
+            <td class="long">{creator(key) ?? <span class="muted">no key</span>}</td>
             <TimeCell at={key.last_used_at} none="never" />
             <ExpiryCell of={key} />
             <td class="row-actions">

@@ -34,12 +34,13 @@ function useNamed<T>(read: (query: { limit: number; next_token?: string }, signa
         token = answer.next_token
         if (!token) break
       }
-      return { items, more: token !== undefined }
+      return { items, more: token !== undefined, pages }
     },
     LOOK_MS,
     [],
   )
   const loadMore = (): void => {
+    if (polled.data?.pages !== pages) return // The page before this one is still loading.
     setPages(pages + 1)
     polled.refresh()
   }
@@ -66,9 +67,9 @@ function TeamDialog(props: { plans: string[]; onClose: () => void; onDone: () =>
         props.onClose()
       }}
     >
-      <TextField label="Name" required autoFocus value={slug} onInput={setSlug} maxLength={63} hint="Lower-case letters, digits and hyphens." />
-      <TextField label="Owner" required value={owner} onInput={setOwner} maxLength={63} hint="The name of a user, who can invite others." />
-      <SelectField label="Plan" value={plan} choices={props.plans.map(name => ({ value: name, text: name }))} onChange={setPlan} />
+      <TextField label="Name" member="slug" required autoFocus value={slug} onInput={setSlug} maxLength={63} hint="Lower-case letters, digits and hyphens." />
+      <TextField label="Owner" member="owner" required value={owner} onInput={setOwner} maxLength={63} hint="The name of a user, who can invite others." />
+      <SelectField label="Plan" member="plan" value={plan} choices={props.plans.map(name => ({ value: name, text: name }))} onChange={setPlan} />
     </FormDialog>
   )
 }
@@ -97,7 +98,7 @@ export function Teams() {
       >
         {(list.data?.items ?? []).map(team => (
           <tr key={team.slug}>
-            <th scope="row">
+            <th scope="row" class="long">
               <a href={`/operator/sandboxes?team=${team.slug}`}>{team.slug}</a>
             </th>
             <td>
@@ -141,7 +142,7 @@ function UserDialog(props: { onClose: () => void; onMade: (user: Created) => voi
       onClose={props.onClose}
       submit={async () => props.onMade(await api.post('/v1/operator/users', { body: { name } }))}
     >
-      <TextField label="Name" required autoFocus value={name} onInput={setName} maxLength={63} hint="Lower-case letters, digits and hyphens. sandlot also creates a personal team with this name." />
+      <TextField label="Name" member="name" required autoFocus value={name} onInput={setName} maxLength={63} hint="Lower-case letters, digits and hyphens. sandlot also creates a personal team with this name." />
     </FormDialog>
   )
 }
@@ -171,7 +172,7 @@ export function Users() {
       <Rows of={list} none="No users yet." label="Users" head={['Name', 'State', 'Password', 'Second factor', 'Passkeys']}>
         {(list.data?.items ?? []).map(user => (
           <tr key={user.id}>
-            <th scope="row">{user.name}</th>
+            <th scope="row" class="long">{user.name}</th>
             <td>
               <State value={user.disabled_at ? 'stopped' : 'ready'} word={user.disabled_at ? 'disabled' : 'enabled'} />
             </td>

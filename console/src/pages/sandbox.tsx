@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // One sandbox: its state and what can be done with it, and the tabs of what is in it.
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { ApiError, api, type Schemas } from '../lib/client'
 import { forgetAccess } from '../lib/dataplane'
 import { messageOf } from '../lib/errors'
 import { formatSpan } from '../lib/format'
+import { useIdempotencyKey } from '../lib/idempotency'
 import { usePoll, type Polled } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
-import { useMayWrite } from '../lib/session'
+import { useMayWrite, useTeamOf } from '../lib/session'
 import { Activity } from '../parts/activity'
 import { Button, Check, Copy, Countdown, Fact, Facts, Id, Loading, Problem, State, TextField, Time } from '../parts/basic'
 import { FormDialog, ask, say, useAction } from '../parts/dialog'
@@ -82,6 +83,7 @@ function RenameDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (s
     >
       <TextField
         label="Name"
+        member="name"
         autoFocus
         value={name}
         onInput={setName}
@@ -113,6 +115,7 @@ function ExtendDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (s
     >
       <TextField
         label="Seconds from now"
+        member="timeout"
         type="number"
         min={1}
         required
@@ -135,44 +138,37 @@ function ExtendDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (s
 
 function CheckpointDialog(props: { sandbox: Sandbox; onClose: () => void }) {
   const [name, setName] = useState('')
+  const keyOf = useIdempotencyKey()
   return (
     <FormDialog
       title={`New checkpoint of ${nameOf(props.sandbox)}`}
       action="Create"
       onClose={props.onClose}
       submit={async () => {
-        const made = await api.post('/v1/sandboxes/{id}/checkpoints', {
-          path: { id: props.sandbox.id },
-          body: { name },
-        })
+        const path = { id: props.sandbox.id }
+        const made = await api.post('/v1/sandboxes/{id}/checkpoints', { path, body: { name }, idempotencyKey: keyOf({ name }) })
         say(`Checkpoint ${made.name} is made.`)
         props.onClose()
       }}
     >
       <p>A checkpoint keeps the disk as it is now; new sandboxes can start from it.</p>
-      <TextField label="Name" required autoFocus value={name} onInput={setName} maxLength={128} />
+      <TextField label="Name" member="name" required autoFocus value={name} onInput={setName} maxLength={128} />
     </FormDialog>
   )
 }
 
 function ForkDialog(props: { sandbox: Sandbox; onClose: () => void }) {
   const [name, setName] = useState('')
-  const key = useRef(crypto.randomUUID())
-  const rename = (text: string): void => {
-    key.current = crypto.randomUUID() // another name is another request
-    setName(text)
-  }
+  const keyOf = useIdempotencyKey()
   return (
     <FormDialog
       title={`Fork ${nameOf(props.sandbox)}`}
       action="Fork"
       onClose={props.onClose}
       submit={async () => {
-        const { forks } = await api.post('/v1/sandboxes/{id}/fork', {
-          path: { id: props.sandbox.id },
-          body: { count: 1, ...(name ? { name } : {}) },
-          idempotencyKey: key.current,
-        })
+        const path = { id: props.sandbox.id }
+        const body = { count: 1, ...(name ? { name } : {}) }
+        const { forks } = await api.post('/v1/sandboxes/{id}/fork', { path, body, idempotencyKey: keyOf(body) })
         const made = forks[0]
         if (!made?.sandbox) throw new Error(made?.error?.message ?? 'No fork was created')
         props.onClose()
@@ -180,7 +176,7 @@ function ForkDialog(props: { sandbox: Sandbox; onClose: () => void }) {
       }}
     >
       <p>A fork is a copy of the present disk, memory and programs. It has its own address and deadline.</p>
-      <TextField label="Name" autoFocus value={name} onInput={rename} maxLength={63} hint="Empty: no name." />
+      <TextField label="Name" member="name" autoFocus value={name} onInput={setName} maxLength={63} hint="Empty: no name." />
     </FormDialog>
   )
 }
@@ -383,6 +379,7 @@ export function SandboxPage(props: { parts: Record<string, string> }) {
   if (tab !== 'files' || (sandbox && isRunning(sandbox))) visited.add(tab)
   else if (sandbox) visited.delete(tab)
   const mayWrite = useMayWrite(sandbox?.team)
+  useTeamOf(sandbox?.team)
   const wayTo = (name: string): string => `/sandboxes/${id}${name === '' ? '' : `/${name}`}`
   const tabs = TABS.filter(([name]) => mayWrite || !INSIDE.has(name))
   useTitle(`${TABS.find(([name]) => name === tab)?.[1] ?? 'Sandbox'} of ${sandbox ? nameOf(sandbox) : id}`)

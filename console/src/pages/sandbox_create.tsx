@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { ApiError, api, type Schemas } from '../lib/client'
-import { messageOf } from '../lib/errors'
+import { fieldOf, messageOf } from '../lib/errors'
 import { formatSpan } from '../lib/format'
+import { useIdempotencyKey } from '../lib/idempotency'
 import { usePoll } from '../lib/poll'
 import { navigate, usePlace } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
 import { curlOf } from '../sandbox/curl'
-import { PolicyFields, entriesOf, fieldOf, withLine, type Policy } from '../sandbox/policy'
+import { PolicyFields, entriesOf, withLine, type Policy } from '../sandbox/policy'
 import { Bar, Button, Check, Copy, Loading, Note, Page, Problem, SelectField, TextField, type Choice } from '../parts/basic'
 import { useAction, useRefusedForm } from '../parts/dialog'
 import { Pairs, pairsOf, type Pair } from '../parts/pairs'
@@ -240,7 +241,7 @@ export function SandboxCreate() {
   const volumes = usePoll(signal => api.get('/v1/volumes', { query: { team: team.slug, limit: 200 }, signal }), null, [team.slug])
   const { busy, error, run } = useAction()
   const formElement = useRefusedForm(error)
-  const key = useRef(crypto.randomUUID())
+  const keyOf = useIdempotencyKey()
   const set = (part: Partial<Form>): void => setForm(before => ({ ...before, ...part }))
 
   useEffect(() => {
@@ -252,9 +253,6 @@ export function SandboxCreate() {
 
   const request = requestOfForm(form, team.slug)
   const text = JSON.stringify(request)
-  useEffect(() => {
-    key.current = crypto.randomUUID()
-  }, [text])
   const curl = useMemo(() => curlOf('POST', '/v1/sandboxes', request), [text])
   const refused = error instanceof ApiError && error.field ? { field: fieldOf(error.field), text: messageOf(error) } : null
   const errorOf = (field: string): string | null => (refused?.field === field ? refused.text : null)
@@ -265,7 +263,7 @@ export function SandboxCreate() {
     event.preventDefault()
     void run(async () => {
       const made = await api
-        .post('/v1/sandboxes', { body: request, idempotencyKey: key.current })
+        .post('/v1/sandboxes', { body: request, idempotencyKey: keyOf(request) })
         .catch((refusal: unknown) => {
           throw withLine(refusal, form.policy)
         })

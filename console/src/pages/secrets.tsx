@@ -22,6 +22,7 @@ function HostsField(props: { value: string; onInput: (value: string) => void }) 
   return (
     <AreaField
       label="Hosts"
+      member="hosts"
       value={props.value}
       onInput={props.onInput}
       hint={
@@ -52,7 +53,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
           body: {
             team: props.team,
             ...(value ? { value } : {}),
-            ...(change.kind === 'value' ? {} : { hosts: list }),
+            hosts: list, // With a new value too: the service refuses a value without hosts that another user set.
           },
         })
         say(known ? `The secret ${name} is changed; sandboxes have it within seconds.` : `The secret ${name} is stored.`)
@@ -63,6 +64,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
       {!known && (
         <TextField
           label="Name"
+          member="name"
           mono
           required
           autoFocus
@@ -74,6 +76,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
       )}
       <TextField
         label="Value"
+        member="value"
         type="password"
         autoComplete="off"
         required={change.kind !== 'hosts'}
@@ -87,7 +90,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
             : 'sandlot never shows it again, and no sandbox gets a copy.'
         }
       />
-      {change.kind !== 'value' && <HostsField value={hosts} onInput={setHosts} />}
+      <HostsField value={hosts} onInput={setHosts} />
     </FormDialog>
   )
 }
@@ -109,10 +112,10 @@ function SecretRow(props: { secret: Secret; mayWrite: boolean; change: (change: 
   const { secret, change } = props
   return (
     <tr>
-      <th scope="row">{secret.name}</th>
+      <th scope="row" class="long">{secret.name}</th>
       <td>
         {secret.hosts.map(host => (
-          <code key={host} class="attached">
+          <code key={host} class="attached long">
             {host}
           </code>
         ))}

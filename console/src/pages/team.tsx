@@ -35,8 +35,8 @@ function InviteDialog(props: { team: string; onClose: () => void; onDone: () => 
         props.onClose()
       }}
     >
-      <TextField label="Name" required autoFocus value={name} onInput={setName} hint="The user's name at the sign-in." />
-      <SelectField label="Role" value={role} choices={ROLES} onChange={value => setRole(value as Role)} />
+      <TextField label="Name" member="name" required autoFocus value={name} onInput={setName} hint="The user's name at the sign-in." />
+      <SelectField label="Role" member="role" value={role} choices={ROLES} onChange={value => setRole(value as Role)} />
     </FormDialog>
   )
 }
@@ -61,13 +61,14 @@ function LinkDialog(props: { team: string; onClose: () => void; onMade: (link: S
     >
       <SelectField
         label="Role"
+        member="role"
         value={role}
         choices={LINK_ROLES}
         onChange={value => setRole(value as 'member' | 'viewer')}
         hint="Everyone with the link can get this role. Send it only to these people."
       />
-      <TextField label="People" type="number" min={1} max={100} required value={uses} onInput={setUses} hint="Number of people who can join." />
-      <TextField label="Days" type="number" min={1} max={30} required value={days} onInput={setDays} hint="Days until the link expires." />
+      <TextField label="People" member="uses" type="number" min={1} max={100} required value={uses} onInput={setUses} hint="Number of people who can join." />
+      <TextField label="Days" member="expires_at" type="number" min={1} max={30} required value={days} onInput={setDays} hint="Days until the link expires." />
     </FormDialog>
   )
 }
@@ -102,7 +103,7 @@ function Links(props: { team: string; links: Schemas['TeamLink'][]; refresh: () 
             </th>
             <td>{one.role}</td>
             <td class="number">{one.uses_left}</td>
-            <td>{one.made_by}</td>
+            <td class="long">{one.made_by}</td>
             <TimeCell at={one.expires_at} />
             <td class="row-actions">
               <Button small label={`Revoke the link ${one.id}`} onClick={() => revoke(one)}>
@@ -145,8 +146,8 @@ function TeamKeys(props: { team: string }) {
       >
         {keys.map(key => (
           <tr key={key.id}>
-            <th scope="row">{key.name || <Id value={key.id} />}</th>
-            <td>{key.user}</td>
+            <th scope="row" class="long">{key.name || <Id value={key.id} />}</th>
+            <td class="long">{key.user}</td>
             <td class="nowrap">{key.scopes.includes('write') ? 'read and write' : 'read'}</td>
             <td class="nowrap">
               {key.kind === 'ssh' ? 'SSH' : 'API'}, {key.all_teams ? 'every team' : 'named teams'}
@@ -203,7 +204,7 @@ function Members(props: { members: Member[]; team: ReturnType<typeof useTeam>; r
     <Table label="Members" head={['Name', 'Role', 'Since', ACTIONS]}>
       {props.members.map(member => (
         <tr key={member.name}>
-          <th scope="row">
+          <th scope="row" class="long">
             {member.name}
             {member.name === user.name && <span class="muted"> (you)</span>}
           </th>
@@ -257,9 +258,9 @@ function Invitations(props: { team: string; invitations: Invitation[]; refresh: 
       <Table label="Invitations" head={['Name', 'Role', 'Invited by', 'Expires', ACTIONS]}>
         {props.invitations.map(one => (
           <tr key={one.name}>
-            <th scope="row">{one.name}</th>
+            <th scope="row" class="long">{one.name}</th>
             <td>{one.role}</td>
-            <td>{one.invited_by}</td>
+            <td class="long">{one.invited_by}</td>
             <TimeCell at={one.expires_at} />
             <td class="row-actions">
               <Button small label={`Withdraw the invitation of ${one.name}`} onClick={() => withdraw(one)}>

@@ -2,11 +2,12 @@
 import { useRef, useState } from 'preact/hooks'
 import { ApiError, api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
+import { useIdempotencyKey } from '../lib/idempotency'
 import { usePoll } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
 import { ACTIONS, AreaField, Button, Empty, Id, Loading, NewButton, Page, Problem, SelectField, State, Table, TextField, TimeCell, type Choice } from '../parts/basic'
-import { FormDialog, ask, say } from '../parts/dialog'
+import { FormDialog, ask, say, useAction } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
 type Version = Schemas['TemplateVersion']
@@ -61,11 +62,12 @@ function SourceFields(props: { team: string; source: Source; onChange: (source: 
         onChange={kind => set({ kind: kind as Source['kind'], value: '' })}
       />
       {source.kind === 'checkpoint_id' && (
-        <SelectField label="Checkpoint" value={source.value} choices={choices} onChange={value => set({ value })} />
+        <SelectField label="Checkpoint" member="checkpoint_id" value={source.value} choices={choices} onChange={value => set({ value })} />
       )}
       {source.kind === 'dockerfile' && (
         <AreaField
           label="Dockerfile"
+          member="dockerfile"
           rows={10}
           value={source.value}
           onInput={value => set({ value })}
@@ -77,7 +79,7 @@ function SourceFields(props: { team: string; source: Source; onChange: (source: 
         />
       )}
       {(source.kind === 'image' || source.kind === 'from_image') && (
-        <TextField label="Image" mono required value={source.value} onInput={value => set({ value })} />
+        <TextField label="Image" member={source.kind} mono required value={source.value} onInput={value => set({ value })} />
       )}
       <div class="two">
         <TextField label="Processors" type="number" min={1} value={source.cpu} placeholder="Default" onInput={cpu => set({ cpu })} />
@@ -90,19 +92,20 @@ function SourceFields(props: { team: string; source: Source; onChange: (source: 
 function CreateDialog(props: { team: string; onClose: () => void }) {
   const [slug, setSlug] = useState('')
   const [source, setSource] = useState(FIRST)
-  const key = useRef(crypto.randomUUID())
+  const keyOf = useIdempotencyKey()
   return (
     <FormDialog
       title="New template"
       action="Build the template"
       onClose={props.onClose}
       submit={async () => {
-        await api.post('/v1/templates', { body: { slug, team: props.team, ...bodyOf(source) }, idempotencyKey: key.current })
+        const body = { slug, team: props.team, ...bodyOf(source) }
+        await api.post('/v1/templates', { body, idempotencyKey: keyOf(body) })
         props.onClose()
         navigate(`/templates/${slug}`)
       }}
     >
-      <TextField label="Name" mono required autoFocus value={slug} onInput={setSlug} hint="Lower-case letters, digits and hyphens." />
+      <TextField label="Name" member="slug" mono required autoFocus value={slug} onInput={setSlug} hint="Lower-case letters, digits and hyphens." />
       <SourceFields team={props.team} source={source} onChange={setSource} />
     </FormDialog>
   )
@@ -128,10 +131,10 @@ export function Templates() {
       >
         {templates.map(template => (
           <tr key={template.id}>
-            <th scope="row">
+            <th scope="row" class="long">
               <a href={`/templates/${template.slug}`}>{template.slug}</a>
             </th>
-            <td>{template.team}</td>
+            <td class="long">{template.team}</td>
             <td class="number">{template.latest_version ?? 'no ready version'}</td>
             <TimeCell at={template.created_at} />
             <td class="row-actions">
@@ -158,7 +161,7 @@ function Steps(props: { steps: Schemas['TemplateVersionBuild']['steps'] }) {
       <Table label="Steps of the build" head={['Step', 'State', 'Seconds']}>
         {steps.map((step, at) => (
           <tr key={at}>
-            <th scope="row">{step.title}</th>
+            <th scope="row" class="long">{step.title}</th>
             <td>{step.cached ? 'cached' : step.state}</td>
             <td class="number">{step.cached || step.seconds === null ? '' : step.seconds.toFixed(1)}</td>
           </tr>
@@ -202,18 +205,15 @@ function Log(props: { slug: string; version: Version; team: string }) {
 
 function VersionDialog(props: { slug: string; team: string; onClose: () => void; onMade: () => void }) {
   const [source, setSource] = useState(FIRST)
-  const key = useRef(crypto.randomUUID())
+  const keyOf = useIdempotencyKey()
   return (
     <FormDialog
       title={`New version of ${props.slug}`}
       action="Build the version"
       onClose={props.onClose}
       submit={async () => {
-        await api.post('/v1/templates/{slug}/versions', {
-          path: { slug: props.slug },
-          body: { team: props.team, ...bodyOf(source) },
-          idempotencyKey: key.current,
-        })
+        const body = { team: props.team, ...bodyOf(source) }
+        await api.post('/v1/templates/{slug}/versions', { path: { slug: props.slug }, body, idempotencyKey: keyOf(body) })
         props.onMade()
         props.onClose()
       }}
@@ -228,6 +228,7 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
   const team = useTeam()
   const [shown, setShown] = useState<number | null>(null)
   const [making, setMaking] = useState(false)
+  const { busy, error, run } = useAction()
   const path = { slug }
   const query = { team: team.slug }
   const template = usePoll(signal => api.get('/v1/templates/{slug}', { path, query, signal }), 5000, [slug, team.slug])
@@ -251,28 +252,22 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
       say(`The template ${slug} is deleted.`)
       navigate('/templates')
     })
-  const retry = async (one: Version): Promise<void> => {
-    try {
+  const retry = (one: Version): void =>
+    void run(async () => {
       const made = await api.post('/v1/templates/{slug}/versions', { path, body: { team: team.slug, retry: one.version } })
       setShown(made.version)
       say(`Version ${made.version} is being built as version ${one.version} was.`)
       polled.refresh()
-    } catch (error) {
-      say(messageOf(error), true)
-    }
-  }
+    })
   /** Lets the template's name mean this version, or again the newest. */
-  const setDefault = async (one: Version, on: boolean): Promise<void> => {
-    const tag = { slug, tag: 'default' }
-    try {
+  const setDefault = (one: Version, on: boolean): void =>
+    void run(async () => {
+      const tag = { slug, tag: 'default' }
       if (on) await api.put('/v1/templates/{slug}/tags/{tag}', { path: tag, body: { team: team.slug, version: one.version } })
       else await api.delete('/v1/templates/{slug}/tags/{tag}', { path: tag, query })
       say(`New sandboxes from ${slug} start from ${on ? `version ${one.version}` : 'its newest version'}.`)
       polled.refresh()
-    } catch (error) {
-      say(messageOf(error), true)
-    }
-  }
+    })
   const removeVersion = (one: Version): void =>
     ask(`Delete version ${one.version}?`, 'You can no longer start new sandboxes from it.', 'Delete', async () => {
       await api.delete('/v1/templates/{slug}/versions/{version}', {
@@ -300,7 +295,7 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
           </div>
         )}
       </header>
-      <Problem error={template.error ?? polled.error} />
+      <Problem error={template.error ?? polled.error ?? error} />
       {polled.loading && <Loading />}
       {versions.length > 0 && (
         <Table label="Versions" head={['Version', 'State and tags', 'Id', 'Size', 'Created', ACTIONS]}>
@@ -325,17 +320,17 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
                   Log
                 </Button>
                 {mayWrite && one.state === 'failed' && (
-                  <Button small label={`Build version ${one.version} again`} onClick={() => retry(one)}>
+                  <Button small label={`Build version ${one.version} again`} busy={busy} onClick={() => retry(one)}>
                     Build again
                   </Button>
                 )}
                 {mayWrite && one.tags.includes('default') && (
-                  <Button small label={`Use the newest version of ${slug}`} onClick={() => void setDefault(one, false)}>
+                  <Button small label={`Use the newest version of ${slug}`} busy={busy} onClick={() => setDefault(one, false)}>
                     Use the newest
                   </Button>
                 )}
                 {mayWrite && one.state === 'ready' && !one.tags.includes('default') && (
-                  <Button small label={`Make version ${one.version} the default`} onClick={() => void setDefault(one, true)}>
+                  <Button small label={`Make version ${one.version} the default`} busy={busy} onClick={() => setDefault(one, true)}>
                     Make default
                   </Button>
                 )}

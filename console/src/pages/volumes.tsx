@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import { useMemo, useRef, useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { ApiError, api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
 import { FileBrowser } from '../files/browser'
 import { volumeFiles } from '../files/store'
+import { useIdempotencyKey } from '../lib/idempotency'
 import { useTeamList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
-import { useMayWrite, useTeam } from '../lib/session'
+import { useMayWrite, useTeam, useTeamOf } from '../lib/session'
 import { ACTIONS, Button, Empty, Id, Loading, Named, NewButton, Page, Problem, TextField, TimeCell } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
@@ -16,19 +17,21 @@ type Volume = Schemas['Volume']
 
 function CreateDialog(props: { team: string; onClose: () => void; onMade: (volume: Volume) => void }) {
   const [name, setName] = useState('')
-  const key = useRef(crypto.randomUUID())
+  const keyOf = useIdempotencyKey()
   return (
     <FormDialog
       title="New volume"
       action="Create"
       onClose={props.onClose}
       submit={async () => {
-        props.onMade(await api.post('/v1/volumes', { body: { team: props.team, name }, idempotencyKey: key.current }))
+        const body = { team: props.team, name }
+        props.onMade(await api.post('/v1/volumes', { body, idempotencyKey: keyOf(body) }))
         props.onClose()
       }}
     >
       <TextField
         label="Name"
+        member="name"
         mono
         required
         autoFocus
@@ -84,7 +87,7 @@ export function Volumes() {
       >
         {list.rows.map(volume => (
           <tr key={volume.id}>
-            <th scope="row">
+            <th scope="row" class="long">
               <a href={`/volumes/${volume.id}`}>{volume.name}</a>
             </th>
             <td>
@@ -116,6 +119,7 @@ export function VolumePage(props: { parts: Record<string, string> }) {
   const volume = polled.data
   const store = useMemo(() => volumeFiles(id), [id])
   const may = useMayWrite(volume?.team)
+  useTeamOf(volume?.team)
   useTitle(volume ? `Volume ${volume.name}` : 'Volume')
   if (polled.error instanceof ApiError && polled.error.status === 404) {
     return (

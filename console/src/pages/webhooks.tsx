@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
+import { useIdempotencyKey } from '../lib/idempotency'
 import { useTeamList } from '../lib/pages'
 import { useMayWrite, useTeam } from '../lib/session'
 import { ACTIONS, AreaField, Button, Check, NewButton, Page, SecretText, State, TextField, Time, TimeCell } from '../parts/basic'
@@ -18,6 +19,7 @@ const TEST_LOOKS = 40
 function CreateDialog(props: { team: string; onClose: () => void; onMade: (made: Schemas['WebhookWithSecret']) => void }) {
   const [url, setUrl] = useState('')
   const [kinds, setKinds] = useState('')
+  const keyOf = useIdempotencyKey()
   return (
     <FormDialog
       title="New webhook"
@@ -25,11 +27,13 @@ function CreateDialog(props: { team: string; onClose: () => void; onMade: (made:
       onClose={props.onClose}
       submit={async () => {
         const list = kinds.split(/\s+/).filter(Boolean) as Kind[]
-        props.onMade(await api.post('/v1/webhooks', { body: { team: props.team, url, ...(list.length > 0 ? { kinds: list } : {}) } }))
+        const body = { team: props.team, url, ...(list.length > 0 ? { kinds: list } : {}) }
+        props.onMade(await api.post('/v1/webhooks', { body, idempotencyKey: keyOf(body) }))
       }}
     >
       <TextField
         label="Address"
+        member="url"
         mono
         required
         autoFocus
@@ -41,6 +45,7 @@ function CreateDialog(props: { team: string; onClose: () => void; onMade: (made:
       />
       <AreaField
         label="Kinds of events"
+        member="kinds"
         value={kinds}
         onInput={setKinds}
         hint={

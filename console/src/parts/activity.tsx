@@ -85,7 +85,7 @@ function Search(props: { team: string; filter: Filter; onSearch: (filter: Filter
         {FIELDS.map(([name, words, type, placeholder]) => (
           <label key={name}>
             <span>{words}</span>
-            <input name={name} type={type} placeholder={placeholder} spellcheck={false} autoComplete="off" />
+            <input name={name} type={type} max={type === 'date' ? '9999-12-31' : undefined} placeholder={placeholder} spellcheck={false} autoComplete="off" />
           </label>
         ))}
         <Button type="submit" icon="search">
@@ -136,11 +136,11 @@ export function Activity(props: { team: string; resource?: string }) {
                 />
               </td>
             )}
-            <td class="nowrap">
-              {whoOf(entry.actor)} <span class="muted">{WHO[entry.actor.kind]}</span>
+            <td class="long">
+              {whoOf(entry.actor)} <span class="muted nowrap">{WHO[entry.actor.kind]}</span>
             </td>
             <td>{entry.address}</td>
-            <td>{resultOf(entry)}</td>
+            <td class="long">{resultOf(entry)}</td>
           </tr>
         ))}
       </Rows>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, messageOf } from '../lib/errors'
+import { createContext, type ComponentChildren, type JSX } from 'preact'
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { ApiError, fieldOf, messageOf } from '../lib/errors'
 import { formatExact, formatSpan, formatTime } from '../lib/format'
 import { useNow } from '../lib/poll'
 import { useTitle } from '../lib/router'
@@ -149,19 +149,20 @@ export function Countdown(props: { to: string; past: string }) {
 }
 
 export function Copy(props: { text: string; what: string; children?: ComponentChildren }) {
-  const [done, setDone] = useState(false)
+  const [result, setResult] = useState<'Copied' | 'Not copied' | null>(null)
   const timer = useRef(0)
   useEffect(() => () => window.clearTimeout(timer.current), [])
   const copy = (): void => {
-    void navigator.clipboard.writeText(props.text).then(() => {
-      setDone(true)
+    const show = (words: 'Copied' | 'Not copied'): void => {
+      setResult(words)
       window.clearTimeout(timer.current)
-      timer.current = window.setTimeout(() => setDone(false), 1500)
-    })
+      timer.current = window.setTimeout(() => setResult(null), 1500)
+    }
+    navigator.clipboard.writeText(props.text).then(() => show('Copied'), () => show('Not copied'))
   }
   return (
     <button type="button" class="btn small copy" aria-label={`Copy ${props.what}`} onClick={copy}>
-      <span aria-live="polite">{done ? 'Copied' : (props.children ?? 'Copy')}</span>
+      <span aria-live="polite">{result ?? props.children ?? 'Copy'}</span>
     </button>
   )
 }
@@ -194,8 +195,18 @@ export function Named(props: { name: string | null | undefined; id: string; href
   )
 }
 
+/** The refusal of the surrounding form. The field of the refused member shows it. */
+export const Refused = createContext<unknown>(null)
+
+function refusalOfMember(refused: unknown, member: string | undefined): string | null {
+  const isOfIt = member !== undefined && refused instanceof ApiError && fieldOf(refused.field) === member
+  return isOfIt ? messageOf(refused) : null
+}
+
 interface FieldProps {
   label: string
+  /** The member of the request that has the value. */
+  member?: string | undefined
   hint?: ComponentChildren
   error?: string | null | undefined
   wide?: boolean
@@ -204,14 +215,16 @@ interface FieldProps {
 
 export function Field(props: FieldProps) {
   const id = useId()
-  const describes = props.error || props.hint ? `${id}-more` : undefined
+  const error = useContext(Refused)
+  const refusal = props.error ?? refusalOfMember(error, props.member)
+  const describes = refusal || props.hint ? `${id}-more` : undefined
   return (
     <div class={props.wide ? 'field wide' : 'field'}>
       <label for={id}>{props.label}</label>
-      {props.children({ id, 'aria-describedby': describes, 'aria-invalid': props.error ? 'true' : undefined })}
-      {props.error ? (
+      {props.children({ id, 'aria-describedby': describes, 'aria-invalid': refusal ? 'true' : undefined })}
+      {refusal ? (
         <p class="field-error" id={describes}>
-          {props.error}
+          {refusal}
         </p>
       ) : (
         props.hint && (
@@ -226,6 +239,7 @@ export function Field(props: FieldProps) {
 
 interface TextProps {
   label: string
+  member?: string
   value: string
   onInput?: (value: string) => void
   type?: 'text' | 'password' | 'number' | 'datetime-local' | 'search'
@@ -252,7 +266,7 @@ export function TextField(props: TextProps) {
     if (props.autoFocus) input.current?.focus()
   }, [])
   return (
-    <Field label={props.label} hint={props.hint} error={props.error}>
+    <Field label={props.label} member={props.member} hint={props.hint} error={props.error}>
       {ids => (
         <input
           {...ids}
@@ -286,6 +300,7 @@ export function UserName(props: { value: string }) {
 
 export function AreaField(props: {
   label: string
+  member?: string
   value: string
   onInput: (value: string) => void
   hint?: ComponentChildren
@@ -295,7 +310,7 @@ export function AreaField(props: {
   disabled?: boolean
 }) {
   return (
-    <Field label={props.label} hint={props.hint} error={props.error}>
+    <Field label={props.label} member={props.member} hint={props.hint} error={props.error}>
       {ids => (
         <textarea
           {...ids}
@@ -319,6 +334,7 @@ export interface Choice {
 
 export function SelectField(props: {
   label: string
+  member?: string
   value: string
   choices: Choice[]
   onChange: (value: string) => void
@@ -328,7 +344,7 @@ export function SelectField(props: {
   disabled?: boolean
 }) {
   return (
-    <Field label={props.label} hint={props.hint} error={props.error}>
+    <Field label={props.label} member={props.member} hint={props.hint} error={props.error}>
       {ids => (
         <select
           {...ids}

@@ -2,8 +2,9 @@
 // Questions above the page: the browser's own dialog holds the focus and ends at Escape.
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { signedOut } from '../lib/client'
 import { Store, useStore } from '../lib/store'
-import { Button, Problem } from './basic'
+import { Button, Problem, Refused } from './basic'
 
 export function Dialog(props: {
   title: string
@@ -86,7 +87,7 @@ export function FormDialog(props: {
           void run(props.submit)
         }}
       >
-        {props.children}
+        <Refused.Provider value={error}>{props.children}</Refused.Provider>
         <Problem error={error} />
         <div class="actions end">
           <Button onClick={props.onClose}>Cancel</Button>
@@ -165,7 +166,12 @@ export function ask(title: string, text: ComponentChildren, action: string, run:
 
 export function Questions() {
   const open = useStore(question)
-  if (!open) return null
+  const out = useStore(signedOut)
+  // A question would cover the sign-in, and the next user must not answer it.
+  useEffect(() => {
+    if (out !== 'no') question.set(null)
+  }, [out])
+  if (!open || out !== 'no') return null
   return (
     <FormDialog
       key={open.title}
@@ -175,7 +181,7 @@ export function Questions() {
       onClose={() => question.set(null)}
       submit={async () => {
         await open.run()
-        question.set(null)
+        if (question.value === open) question.set(null)
       }}
     >
       <p>{open.text}</p>

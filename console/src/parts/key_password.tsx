@@ -16,6 +16,7 @@ export function KeyPassword(props: { value: string; onInput: (value: string) => 
       <UserName value={user.name} />
       <TextField
         label="Your password"
+        member="password"
         type="password"
         autoComplete="current-password"
         value={props.value}

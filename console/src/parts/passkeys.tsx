@@ -46,6 +46,7 @@ function PasskeyDialog(props: { open: Open; onClose: () => void; onDone: () => v
       ) : (
         <TextField
           label="Name"
+          member="name"
           value={name}
           onInput={setName}
           maxLength={64}
@@ -59,6 +60,7 @@ function PasskeyDialog(props: { open: Open; onClose: () => void; onDone: () => v
           <UserName value={user.name} />
           <TextField
             label="Password"
+            member="password"
             type="password"
             required
             autoFocus={open.verb === 'remove'}
@@ -94,7 +96,7 @@ export function Passkeys() {
       >
         {(polled.data ?? []).map(passkey => (
           <tr key={passkey.id}>
-            <th scope="row">{passkey.name}</th>
+            <th scope="row" class="long">{passkey.name}</th>
             <TimeCell at={passkey.created_at} />
             <TimeCell at={passkey.last_used_at} none="never" />
             <td class="row-actions">

@@ -2,6 +2,7 @@
 // Public keys that sign the user in over SSH.
 import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
+import { useIdempotencyKey } from '../lib/idempotency'
 import { usePoll } from '../lib/poll'
 import { ACTIONS, AreaField, Button, TextField, TimeCell } from './basic'
 import { FormDialog } from './dialog'
@@ -15,19 +16,22 @@ function AddDialog(props: { onClose: () => void; onDone: () => void }) {
   const [line, setLine] = useState('')
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
+  const keyOf = useIdempotencyKey()
   return (
     <FormDialog
       title="New SSH key"
       action="Add"
       onClose={props.onClose}
       submit={async () => {
-        await api.post('/v1/ssh_keys', { body: { public_key: line.trim(), ...(name ? { name } : {}), ...(password ? { password } : {}) } })
+        const body = { public_key: line.trim(), ...(name ? { name } : {}), ...(password ? { password } : {}) }
+        await api.post('/v1/ssh_keys', { body, idempotencyKey: keyOf(body) })
         props.onDone()
         props.onClose()
       }}
     >
       <AreaField
         label="Public key"
+        member="public_key"
         value={line}
         onInput={setLine}
         hint={
@@ -36,7 +40,7 @@ function AddDialog(props: { onClose: () => void; onDone: () => void }) {
           </>
         }
       />
-      <TextField label="Name" value={name} onInput={setName} maxLength={64} hint="The computer that has the private key." />
+      <TextField label="Name" member="name" value={name} onInput={setName} maxLength={64} hint="The computer that has the private key." />
       <KeyPassword value={password} onInput={setPassword} />
     </FormDialog>
   )
@@ -68,11 +72,11 @@ export function SshKeys(props: {
       >
         {keys.map(key => (
           <tr key={key.id}>
-            <th scope="row">{key.name || <span class="muted">without a name</span>}</th>
+            <th scope="row" class="long">{key.name || <span class="muted">without a name</span>}</th>
             <td>
               <code class="long">{key.fingerprint}</code>
             </td>
-            <td>{creator(key) ?? <span class="muted">no key</span>}</td>
+            <td class="long">{creator(key) ?? <span class="muted">no key</span>}</td>
             <TimeCell at={key.last_used_at} none="never" />
             <ExpiryCell of={key} />
             <td class="row-actions">

@@ -2,14 +2,14 @@
 // What the sandbox may reach: the policy, what it says about a host, and what was refused.
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, api, type Schemas } from '../lib/client'
-import { isAbort, messageOf, sentence } from '../lib/errors'
+import { fieldOf, isAbort, messageOf, sentence } from '../lib/errors'
 import { formatNumber } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import type { TabProps } from '../pages/sandbox'
 import { ACTIONS, Button, Empty, Loading, Problem, State, Table, TextField, Time, TimeCell } from '../parts/basic'
 import { say, useAction, useRefusedForm } from '../parts/dialog'
 import { Rows } from '../parts/rows'
-import { PolicyFields, entriesOf, fieldOf, policyOf, requestOf, withLine, type Policy } from './policy'
+import { PolicyFields, entriesOf, policyOf, requestOf, withLine, type Policy } from './policy'
 
 type Denial = Schemas['Denial']
 type NetworkPolicy = Schemas['Network']
@@ -236,7 +236,8 @@ export function Network(props: TabProps) {
   const policy = edited ? { ...edited, kept: current.kept } : current
   const refused = error instanceof ApiError && error.field ? { field: fieldOf(error.field), text: messageOf(error) } : null
 
-  const save = (wanted: Policy): Promise<void> =>
+  /** unsaved: edits that stay in the form. */
+  const save = (wanted: Policy, unsaved: Policy | null = null): Promise<void> =>
     run(async () => {
       const answer = await api
         .put('/v1/sandboxes/{id}/network', { path, body: requestOf(wanted) })
@@ -244,11 +245,11 @@ export function Network(props: TabProps) {
           throw withLine(refusal, wanted)
         })
       polled.put(answer)
-      setEdited(null)
+      setEdited(unsaved)
       say(answer.status === 'applied' ? 'The policy is applied.' : 'The policy is saved, and will be applied.')
     })
-  const allow = (entry: string): void =>
-    void save({ ...current, allow: [...entriesOf(current.allow), entry].join('\n') })
+  const withEntry = (to: Policy, entry: string): Policy => ({ ...to, allow: [...entriesOf(to.allow), entry].join('\n') })
+  const allow = (entry: string): void => void save(withEntry(current, entry), edited && withEntry(edited, entry))
   return (
     <div class="columns">
       <form

@@ -73,11 +73,6 @@ export function withLine(error: unknown, policy: Policy): unknown {
   return new ApiError(error.status, error.code, `Line ${line}: ${error.message}`, error.field, error.requestId, error.retryAfterS)
 }
 
-/** Which field of the form a refusal speaks of: "/allow_out/2" → "allow_out". */
-export function fieldOf(pointer: string | null | undefined): string {
-  return (pointer ?? '').replace(/^\//, '').split('/')[0] ?? ''
-}
-
 export function PolicyFields(props: {
   policy: Policy
   onChange: (policy: Policy) => void

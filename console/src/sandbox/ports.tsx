@@ -35,7 +35,7 @@ function ExposeDialog(props: { id: string; onClose: () => void; onDone: () => vo
         props.onClose()
       }}
     >
-      <TextField label="Port" name="port" type="number" min={1} max={65535} required autoFocus value={port} onInput={setPort} />
+      <TextField label="Port" member="port" name="port" type="number" min={1} max={65535} required autoFocus value={port} onInput={setPort} />
       <Check
         label="Public"
         hint="On: open to everyone with the address. Off: only with a token."

@@ -127,10 +127,15 @@ def test_webhooks_and_ssh_keys(stack, account, browse, tmp_path):
 
 
 @pytest.mark.long
-def test_secrets_are_written_and_never_shown(stack, account, browse):
+def test_secrets_are_written_and_never_shown(stack, account, other_account, browse):
     person = Person(stack, account.user)
+    team = account.make_team()
+    stack.ctl("team", "add-member", team, "--user", other_account.user, "--role", "member")
+    theirs = other_account.api.request(
+        "PUT", "/v1/secrets/theirs", {"team": team, "value": "sk-theirs", "hosts": ["api.example.com"]})
+    assert theirs.status == 201, theirs
     sandbox = Sandbox.create(account.api, timeout=600, allow_internet_access=False, rules=[{"host": "api.openai.com"}])
-    browse("secrets", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox.id)
+    browse("secrets", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox.id, TEAM=team)
 
 
 @pytest.mark.long
@@ -161,8 +166,10 @@ def test_axe_finds_nothing_on_any_page(stack, account, browse):
     made = [
         account.api.request("PUT", f"/v1/volumes/{volume['id']}/files", {"path": f"/{script[:-1]}.txt", "content_b64": ""}),
         account.api.post(f"/v1/sandboxes/{sandbox['id']}/checkpoints", {"name": "before"}),
+        account.api.post("/v1/keys", {"name": "k" * 64, "scopes": ["read"]}),
+        account.api.request("PUT", f"/v1/secrets/{'s' * 63}", {"value": "v", "hosts": [f"{'h' * 63}.example.com"]}),
     ]
-    assert [answer.status for answer in made] == [201, 201], made
+    assert [answer.status for answer in made] == [201] * 4, made
     stack.ctl("team", "add-member", "deployment", "--user", account.user, "--role", "owner")
     stack.ctl("doctor", check=False)
     person = Person(stack, account.user)
