@@ -137,7 +137,7 @@ def test_a_slow_upload_does_not_prolong_its_sign_in(stack, person, volume):
 
     def pieces():
         yield bytes(300_000)
-        time.sleep(1)  # until the request has begun
+        time.sleep(3)  # until the request has begun, also on a busy machine
         stack.query("UPDATE logins SET last_seen_at_ms = last_seen_at_ms - 3600000 WHERE id = %s", which)
         for _ in range(12):
             time.sleep(0.5)
