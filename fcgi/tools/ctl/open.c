@@ -6,9 +6,16 @@
 #include "front/front.h"
 #include "incus/incus.h"
 
+/* The set-up of a slow machine runs commands whose statements wait for its disk. Nobody waits for
+ * their answers as for those of a request. */
+#define DATABASE_TIMEOUT_LEAST_S 60
+
 static int open_connection(struct ctl *ctl, enum ctl_need need, struct error **err)
 {
-    if (database_open(ctl->settings, &ctl->db, err) < 0)
+    struct settings *settings = ctl->settings;
+    if (settings->database_timeout_s < DATABASE_TIMEOUT_LEAST_S)
+        settings->database_timeout_s = DATABASE_TIMEOUT_LEAST_S;
+    if (database_open(settings, &ctl->db, err) < 0)
         return -1;
     return need == CTL_CONNECTION ? 0 : db_schema_require(ctl->db, err);
 }

@@ -4,6 +4,7 @@
 import datetime
 import secrets
 import subprocess
+import threading
 
 import pytest
 
@@ -83,6 +84,26 @@ def test_what_a_team_and_a_user_once_had_keeps_neither(stack):
         assert user.api.delete(path).status == 204, path
     wait_until(lambda: stack.ctl("team", "remove", team, check=False).returncode == 0, 60, "the removal of the team")
     stack.ctl("user", "remove", user.user)
+
+
+@pytest.mark.long
+def test_a_command_waits_for_a_slow_database(stack, account):
+    """Longer than a request: the set-up of a slow machine must not fail."""
+    done = []
+    lock = stack.database()
+    thread = threading.Thread(target=lambda: done.append(stack.ctl("team", "set-plan", account.team, "pro", check=False)))
+    try:
+        lock.begin()
+        with lock.cursor() as cursor:
+            cursor.execute("SELECT id FROM teams WHERE slug = %s FOR UPDATE", account.team)
+        thread.start()
+        thread.join(25)
+        assert not done
+        lock.rollback()
+    finally:
+        lock.close()
+        thread.join()
+    assert done[0].returncode == 0, done[0].stderr
 
 
 def test_plans_are_made_and_removed(stack, account):
