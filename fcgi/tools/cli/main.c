@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <curl/curl.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
@@ -18,6 +17,7 @@
 #include "cli/arguments.h"
 #include "cli/deployments.h"
 #include "cli/help.h"
+#include "cli/output.h"
 
 /* Advice for the user. */
 static const char *advice(enum error_code code)
@@ -134,17 +134,6 @@ static void open_streams(void)
             open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY); /* has this number */
 }
 
-/* The reader of a pipe may have enough; everything else that is lost is an error. */
-static int end_output(int code)
-{
-    bool is_lost = fflush(stdout) != 0;
-    if (!is_lost && !ferror(stdout))
-        return code;
-    if (is_lost && errno != EPIPE)
-        perror("sandlot: cannot write the output");
-    return code == CLI_DONE ? CLI_FAILED : code;
-}
-
 int main(int argc, char **argv)
 {
     open_streams();
@@ -167,7 +156,7 @@ int main(int argc, char **argv)
         code = complain(&call, err);
     else
         code = argc == 1 ? CLI_USAGE : cli.exit_code;
-    code = end_output(code);
+    code = output_end(code);
     arguments_free(&call);
     cli_close(&cli);
     return code;

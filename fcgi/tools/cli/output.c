@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/output.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -362,4 +364,30 @@ void output_note(const struct cli *cli, const char *format, ...)
     va_end(ap);
     autofree char *shown = printable(text, "\n");
     fprintf(stderr, "%s\n", shown);
+}
+
+/* Of the first writing that failed; 0: none, or stdio wrote by itself. */
+static int flush_errno;
+
+void output_flush(void)
+{
+    if (fflush(stdout) != 0 && !flush_errno)
+        flush_errno = errno;
+}
+
+static bool reader_is_gone(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    return poll(&output, 1, 0) == 1 && output.revents & (POLLERR | POLLHUP);
+}
+
+int output_end(int code)
+{
+    output_flush();
+    if (!ferror(stdout))
+        return code;
+    if (!reader_is_gone())
+        fprintf(stderr, "sandlot: cannot write the output%s%s\n", flush_errno ? ": " : "",
+                flush_errno ? strerror(flush_errno) : "");
+    return code == CLI_DONE ? CLI_FAILED : code;
 }

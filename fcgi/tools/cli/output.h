@@ -35,6 +35,14 @@ void output_object(const struct cli *cli, json_t *object);
 /* Print one object as JSON, or only the member that a script needs. The reference is taken over. */
 void output_result(const struct cli *cli, json_t *object, const char *member);
 
+/* Write out what was printed. After a failure, ferror(stdout) is true. */
+void output_flush(void);
+
+/* Write out the rest at the end of the program, and print a failure of this or an earlier writing.
+ * The reader of a pipe may have enough; everything else that is lost is an error. Returns the exit
+ * code for the result of the verb. */
+int output_end(int code);
+
 /* Append a number of bytes with a unit: "118.5 MiB". */
 void output_add_size(struct buffer *out, double bytes);
 

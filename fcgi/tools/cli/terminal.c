@@ -67,9 +67,9 @@ char *terminal_read_secret(const char *prompt)
     if (is_terminal) {
         struct termios hidden = shown;
         hidden.c_lflag &= ~(tcflag_t)ECHO;
-        fputs(prompt, stderr);
         catch_ends(show_again);
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+        fputs(prompt, stderr);
     }
     char line[SECRET_MAX];
     char *read = fgets(line, sizeof line, stdin);

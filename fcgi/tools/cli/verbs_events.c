@@ -107,7 +107,7 @@ static int read_page(struct cli_call *call, const char *filter, unsigned wait_s,
         return error_set(err, ERR_INTERNAL, "the answer has no events");
     json_array_foreach ((json_t *)events, i, event)
         take_event(call->cli, reading, event);
-    fflush(stdout);
+    output_flush();
     free(reading->after);
     reading->after = xstrdup(last_id);
     *count = json_array_size(events);
@@ -129,7 +129,7 @@ static int read_all(struct cli_call *call, const char *filter, struct reading *r
             return -1;
         if (count < PAGE)
             print_kept(call->cli, reading);
-        fflush(stdout);
+        output_flush();
     } while ((follows || count == PAGE) && !ferror(stdout));
     return 0;
 }

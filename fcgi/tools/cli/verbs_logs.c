@@ -83,7 +83,7 @@ static int read_page(struct cli_call *call, const char *query, json_int_t *after
         print_entry(call->cli, entry);
         *after = json_integer_value(json_object_get(entry, "position"));
     }
-    fflush(stdout);
+    output_flush();
     *count = json_array_size(entries);
     return 0;
 }

@@ -92,7 +92,7 @@ static void print_new(const struct cli *cli, const json_t *denials, const json_t
         if (!is_known)
             print_denial(cli, denial);
     }
-    fflush(stdout);
+    output_flush();
 }
 
 static int follow(struct cli_call *call, struct error **err)

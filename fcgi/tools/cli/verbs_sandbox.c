@@ -206,11 +206,10 @@ int verb_list(struct cli_call *call, struct error **err)
         if (watched && isatty(STDOUT_FILENO))
             printf("\033[H\033[2J");
         output_rows(call->cli, "sandboxes", rows, sandbox_columns, ARRAY_SIZE(sandbox_columns));
-        if (fflush(stdout) != 0)
-            return 0;
+        output_flush();
         if (watched)
             sleep(WATCH_S);
-    } while (watched);
+    } while (watched && !ferror(stdout));
     return 0;
 }
 

@@ -73,7 +73,7 @@ static void print_more(const char *log)
     if (*log)
         progress_end();
     fputs(isatty(STDOUT_FILENO) ? more : log, stdout);
-    fflush(stdout);
+    output_flush();
 }
 
 static void show_progress(const json_t *steps)

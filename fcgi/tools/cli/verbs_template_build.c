@@ -231,6 +231,6 @@ int verb_template_build(struct cli_call *call, struct error **err)
     autofree char *number =
         xasprintf("%lld", (long long)json_integer_value(json_object_get(version, "version")));
     output_result(call->cli, version, "version");
-    fflush(stdout);
+    output_flush();
     return cli_flag(call, "follow") ? template_print_log(call, number, true, err) : 0;
 }
