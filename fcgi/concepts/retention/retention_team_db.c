@@ -18,6 +18,7 @@ struct kind {
     struct db_statement bound;   /* the newest row of a holder beyond `kept` */
     struct db_statement removal; /* a holder's rows up to that one, RETENTION_BATCH at most */
     unsigned kept;
+    retention_remove_listed *remove; /* NULL: `removal` deletes them itself */
 };
 
 #define WINDOW(name, holder, rows)                                                           \
@@ -39,6 +40,7 @@ static const struct kind sandboxes = {
                 " AND state = 'destroyed' AND id <= ? AND reserved = 0 AND operation_id IS NULL"
                 " ORDER BY id LIMIT ?"},
     .kept = RETENTION_TEAM_MAX,
+    .remove = retention_remove_sandboxes,
 };
 /* The indexes lead to versions of all states, not only of deleted ones. A version to which a row
  * refers stays, and so does the last version of a template that can get more. */
@@ -55,6 +57,7 @@ static const struct kind versions = {
                 "SELECT v.id, t.id" VERSIONS_OF " AND v.id <= ?" RETENTION_FREE_VERSION
                 " ORDER BY v.id LIMIT ?"},
     .kept = RETENTION_TEAM_MAX,
+    .remove = retention_remove_versions,
 };
 static const struct kind others[] = {
     {WINDOW("checkpoints", "team_id",
@@ -90,12 +93,19 @@ static const struct kind others[] = {
 DB_STATEMENTS(statements) = {STATEMENTS(sandboxes), STATEMENTS(versions), STATEMENTS(others[0]),
                              STATEMENTS(others[1]), STATEMENTS(others[2])};
 
-/* The holder up to which this process has looked; "": it begins again. */
-static char sandboxes_place[ID_SIZE], versions_place[ID_SIZE], places[ARRAY_SIZE(others)][ID_SIZE];
+static const struct kind *const kinds[] = {&sandboxes, &versions, &others[0], &others[1],
+                                           &others[2]};
+
+/* How far this process has looked at a kind. An ended kind waits until the others have ended too:
+ * kinds with different numbers of windows would seldom end in the same call. */
+static struct round {
+    char place[ID_SIZE]; /* the last holder; "": none yet */
+    bool ended;
+} rounds[ARRAY_SIZE(kinds)];
 
 /* *gone: the number of deleted rows of this holder. */
-static int remove_of(struct db *db, const struct kind *kind, retention_remove_listed *remove,
-                     const char *holder, uint64_t *gone, struct error **err)
+static int remove_of(struct db *db, const struct kind *kind, const char *holder, uint64_t *gone,
+                     struct error **err)
 {
     db_rows_auto *bound = NULL, *rows = NULL;
     *gone = 0;
@@ -104,13 +114,13 @@ static int remove_of(struct db *db, const struct kind *kind, retention_remove_li
     if (!db_rows_next(bound))
         return 0;
     const struct db_value up_to = db_text(db_get_text(bound, 0));
-    if (!remove)
+    if (!kind->remove)
         return db_exec(db, &kind->removal, DB_ARGS(db_text(holder), up_to, db_u64(RETENTION_BATCH)),
                        gone, err);
     if (db_query(db, &kind->removal, DB_ARGS(db_text(holder), up_to, db_u64(RETENTION_BATCH)),
                  &rows, err) < 0)
         return -1;
-    return remove(db, rows, gone, err);
+    return kind->remove(db, rows, gone, err);
 }
 
 /* Find the last holder of the next window. *is_last: no holder comes behind it. */
@@ -127,22 +137,22 @@ static int find_end(struct db *db, const struct kind *kind, const char *place, c
 }
 
 /* Look at the next holders of a kind, at the same ones again while they have many rows. */
-static int remove_crowds(struct db *db, const struct kind *kind, char place[ID_SIZE],
-                         retention_remove_listed *remove, bool *more, struct error **err)
+static int remove_crowds(struct db *db, const struct kind *kind, struct round *round,
+                         struct error **err)
 {
     db_rows_auto *holders = NULL;
     char end[ID_SIZE];
     bool is_last, again = false;
     unsigned count = 0;
-    if (find_end(db, kind, place, end, &is_last, err) < 0 ||
-        db_query(
-            db, &kind->crowded,
-            DB_ARGS(db_text(place), db_text(end), db_u64(kind->kept), db_u64(RETENTION_HOLDERS)),
-            &holders, err) < 0)
+    if (find_end(db, kind, round->place, end, &is_last, err) < 0 ||
+        db_query(db, &kind->crowded,
+                 DB_ARGS(db_text(round->place), db_text(end), db_u64(kind->kept),
+                         db_u64(RETENTION_HOLDERS)),
+                 &holders, err) < 0)
         return -1;
     while (db_rows_next(holders)) {
         uint64_t gone;
-        if (remove_of(db, kind, remove, db_get_text(holders, 0), &gone, err) < 0)
+        if (remove_of(db, kind, db_get_text(holders, 0), &gone, err) < 0)
             return -1;
         again |= gone == RETENTION_BATCH;
         if (++count == RETENTION_HOLDERS) {
@@ -150,19 +160,31 @@ static int remove_crowds(struct db *db, const struct kind *kind, char place[ID_S
             is_last = false;
         }
     }
-    *more |= again || !is_last;
+    round->ended = is_last && !again;
     if (!again)
-        snprintf(place, ID_SIZE, "%s", is_last ? "" : end);
+        snprintf(round->place, ID_SIZE, "%s", is_last ? "" : end);
     return 0;
+}
+
+static void begin_rounds(void)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rounds); i++)
+        rounds[i].ended = false;
 }
 
 int retention_team_remove(struct db *db, bool *more, struct error **err)
 {
-    if (remove_crowds(db, &sandboxes, sandboxes_place, retention_remove_sandboxes, more, err) < 0 ||
-        remove_crowds(db, &versions, versions_place, retention_remove_versions, more, err) < 0)
-        return -1;
-    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-        if (remove_crowds(db, &others[i], places[i], NULL, more, err) < 0)
+    bool ended = true;
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (!rounds[i].ended && remove_crowds(db, kinds[i], &rounds[i], err) < 0) {
+            begin_rounds(); /* ended kinds do not wait for one that fails each time */
             return -1;
+        }
+        ended &= rounds[i].ended;
+    }
+    if (ended)
+        begin_rounds();
+    else
+        *more = true;
     return 0;
 }

@@ -114,7 +114,6 @@ const char *operation_kind_name(enum operation_kind kind)
     return kind_names[kind];
 }
 
-/* Cut the text to the size of the column, never inside a UTF-8 sequence. */
 int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind kind,
                     const char *lease_owner, uint64_t lease_s, struct operation *operation,
                     struct error **err)

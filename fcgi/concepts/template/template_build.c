@@ -245,11 +245,11 @@ static int settle_failure(struct building *building, struct error **failure, str
     struct worker *worker = building->worker;
     const struct error *reason = *failure;
     bool later = error_is_transient(reason) || reason->code == ERR_NO_CAPACITY;
-    if (reason->code == ERR_LEASE_LOST) { /* deleted, or another dispatcher has it */
+    if (reason->code == ERR_LEASE_LOST) { /* deleted, or another dispatcher has built it */
         error_auto gone = NULL;
         struct template_version now;
         if (template_version_get(worker->db, building->version.id, &now, &gone) == 0 &&
-            now.state != TEMPLATE_BUILDING)
+            now.state != TEMPLATE_BUILDING && now.state != TEMPLATE_READY)
             clean_up(building);
         return error_move(err, failure);
     }

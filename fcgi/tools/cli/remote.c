@@ -438,8 +438,8 @@ static void note_input_done(struct remote *remote)
 {
     transfer_end(remote, &remote->input);
     remote->input_ended = true;
-    if (!remote->ended && !remote->program->terminal)
-        control(remote, "CloseStdin", json_object());
+    if (!remote->ended && !remote->program->terminal && !remote->output_told)
+        control(remote, "CloseStdin", json_object()); /* it would replace the signal */
 }
 
 /* Returns true when the stream of the process is over, with how that was in *code. */

@@ -228,14 +228,16 @@ static int match(const char *words, int argc, char **argv)
 static void complain_unknown(int argc, char **argv)
 {
     const char *names[ARRAY_SIZE(ctl_commands)];
+    size_t count = 0;
     for (size_t i = 0; i < ARRAY_SIZE(ctl_commands); i++)
-        names[i] = ctl_commands[i].words;
+        if (ctl_help_shows(&ctl_commands[i]))
+            names[count++] = ctl_commands[i].words;
     autofree char *two =
         xasprintf("%.30s%s%.30s", argv[0], argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
     autofree char *typed = printable(two, "");
-    const char *nearest = str_nearest(typed, names, ARRAY_SIZE(names));
+    const char *nearest = str_nearest(typed, names, count);
     if (!nearest)
-        nearest = str_nearest(argv[0], names, ARRAY_SIZE(names));
+        nearest = str_nearest(argv[0], names, count);
     fprintf(stderr, "sandlotctl: unknown command '%s'%s%s%s\n", typed,
             nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }

@@ -20,7 +20,7 @@ const char *const ctl_examples[] = {
 };
 const size_t ctl_example_count = ARRAY_SIZE(ctl_examples);
 
-static bool is_shown(const struct ctl_command *command)
+bool ctl_help_shows(const struct ctl_command *command)
 {
     return *command->words && *command->words != '_';
 }
@@ -35,7 +35,7 @@ static void print_row(FILE *out, const struct ctl_command *command, size_t width
 void ctl_help_print_all(FILE *out, size_t width)
 {
     for (size_t i = 0; i < ctl_command_count; i++) {
-        if (is_shown(&ctl_commands[i]))
+        if (ctl_help_shows(&ctl_commands[i]))
             print_row(out, &ctl_commands[i], width);
         else if (!*ctl_commands[i].words)
             fprintf(out, "%s%s:\n", i ? "\n" : "", ctl_commands[i].summary);

@@ -4,6 +4,9 @@
 
 #include "ctl/ctl.h"
 
+/* Return whether the row is a command for people, not a title or a command of the build. */
+bool ctl_help_shows(const struct ctl_command *command);
+
 /* Print all commands by subject, with examples. */
 void ctl_help_print_all(FILE *out, size_t width);
 

@@ -121,7 +121,7 @@ void ctl_manual_print(FILE *out)
         const struct ctl_command *command = &ctl_commands[i];
         if (!*command->words)
             fprintf(out, "%s.Ss %s\n.Bl -tag -width Ds\n", i ? ".El\n" : "", command->summary);
-        else if (*command->words != '_')
+        else if (ctl_help_shows(command))
             print_command(out, command);
     }
     fputs(".El\n", out);

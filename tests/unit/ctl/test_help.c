@@ -61,6 +61,19 @@ TEST(each_command_is_in_the_list_below_its_subject)
     assert_non_null(strstr(printed, "\n\nBackups:\n  backup DIR "));
 }
 
+TEST(an_unknown_command_is_compared_with_listed_ones)
+{
+    FILE *standard = stderr;
+    char word[] = "x";
+    int used;
+    stderr = begin();
+    const struct ctl_command *found = ctl_command_find(1, (char *[]){word, NULL}, &used);
+    fclose(stderr);
+    stderr = standard;
+    assert_null(found);
+    assert_string_equal(printed, "sandlotctl: unknown command 'x'\n");
+}
+
 /* The usage line and the examples are for copying, and stay whole. */
 TEST(the_list_fits_a_narrow_terminal)
 {

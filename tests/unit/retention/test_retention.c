@@ -239,6 +239,26 @@ TEST(the_operations_of_many_sandboxes_are_counted_in_parts)
     server_say(raw, "DELETE FROM operations WHERE sandbox_id LIKE 'sbx\\_w%'");
 }
 
+/* The volumes have three parts, and the checkpoints two. */
+TEST(a_run_ends_when_each_kind_was_looked_at)
+{
+    unsigned calls = 1;
+    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
+    put_many("volumes (id, team_id, state)", "CONCAT('vol_84', i), CONCAT('wa', i), 'deleted'");
+    put_many("volumes (id, team_id, state)", "CONCAT('vol_85', i), CONCAT('wb', i), 'deleted'");
+    put_many("volumes (id, team_id, state)", "CONCAT('vol_86', i), CONCAT('wc', i), 'deleted'");
+    put_many("volumes (id, team_id, state)", "CONCAT('vol_87', i), CONCAT('wd', i), 'deleted'");
+    put_many("checkpoints (id, instance_name, team_id, state)",
+             "CONCAT('chk_84', i), CONCAT('a', i), CONCAT('wa', i), 'deleted'");
+    put_many("checkpoints (id, instance_name, team_id, state)",
+             "CONCAT('chk_85', i), CONCAT('b', i), CONCAT('wb', i), 'deleted'");
+    while (remove_ended())
+        calls++;
+    assert_int_equal(calls, 3);
+    server_say(raw, "DELETE FROM volumes WHERE team_id LIKE 'w%'");
+    server_say(raw, "DELETE FROM checkpoints WHERE team_id LIKE 'w%'");
+}
+
 TEST(versions_go_that_no_row_names)
 {
     server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
