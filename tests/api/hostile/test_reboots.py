@@ -49,7 +49,7 @@ def test_a_guest_may_reboot(make_sandbox):
     sandbox = make_sandbox()
     for _ in range(2):
         boot = sandbox.boot_id()
-        sandbox.data.bash("(sleep 0.2; /bin/busybox reboot -f) >/dev/null 2>&1 </dev/null &", user="root")
+        sandbox.data.bash("(sleep 2; /bin/busybox reboot -f) >/dev/null 2>&1 </dev/null &", user="root")
 
         def is_back(before=boot):
             answer = sandbox.data.download("/proc/sys/kernel/random/boot_id")
