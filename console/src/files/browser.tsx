@@ -61,7 +61,7 @@ function NameDialog(props: {
   title: string
   action: string
   name: string
-  /** Names in the directory. A sandbox would replace a file of that name without a question. */
+  /** Names in the directory. The agent of a sandbox replaces a file of that name without asking. */
   taken: Set<string>
   onClose: () => void
   done: (name: string) => Promise<void>

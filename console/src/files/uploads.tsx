@@ -62,7 +62,7 @@ export function useUploads(store: FileStore, onDone: (directory: string) => void
   }
   useEffect(
     () => () => {
-      // Of an upload behind a closed page, nobody would see the end.
+      // The user could not see how an upload ends after its page is closed.
       for (const one of queue.current) one.abort.abort()
       if (running.current) say(`The upload of ${running.current.file.name} was stopped, because its page was closed.`, true)
       running.current?.abort.abort()

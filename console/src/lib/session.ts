@@ -42,7 +42,7 @@ function setMe(answer: Me): void {
   teamSlug.set(wanted ?? teams[0]?.slug ?? '')
 }
 
-/** Asks who is signed in; fails with 401 when nobody is. */
+/** Reads the signed-in user; fails with 401 without a sign-in. */
 export async function loadMe(): Promise<void> {
   setMe(await api.get('/v1/me'))
 }

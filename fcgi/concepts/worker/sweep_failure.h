@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Failures in a sweep over the objects of all teams. A failed object, for example an instance that
- * its host cannot stop, must not end the sweep. Otherwise nobody would handle the objects after it.
+ * its host cannot stop, must not end the sweep, because the objects after it would wait for ever.
  * A sweep over the objects of a host begins at another one each time. After SWEEP_FAILURES_MAX
  * failures it ends without an error:
  *

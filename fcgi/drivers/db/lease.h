@@ -14,8 +14,8 @@
  *
  * For rows of tenants, use LEASE_TEAMS() and LEASE_TEAMS_OWNED(), with the team of a row as one
  * more argument. Then teams take turns in each process. A team with a hundred rows delays another
- * team by one row. With more due rows, a process keeps its line of rows for a while, because each
- * look reads all of them: a new row of a team without others then waits for a second at most.
+ * team by one row. A process that has read more than 256 due rows does not read the table again for
+ * up to a second. A new row waits for that time.
  */
 #pragma once
 

@@ -134,7 +134,7 @@ static unsigned times_of(const struct rebooting *one, int64_t now_ms)
     return now_ms - one->last_ms > REBOOTS_APART_MS ? 0 : one->times;
 }
 
-/* Return the entry that a new instance replaces: the oldest one of those with the fewest reboots.
+/* Return the entry to replace with a new instance: the oldest entry with the fewest reboots.
  * Many instances that reboot once do not replace one that reboots repeatedly. */
 static struct rebooting *rebooting_least(struct host_monitor *monitor, int64_t now_ms)
 {

@@ -517,8 +517,8 @@ static int judge(struct remote *remote, CURLcode code, struct error **err)
     return exchange_failed(remote->cli, code, remote->session->url, err);
 }
 
-/* Nobody reads the output: end the process, but not a terminal, which people attach again. Returns
- * true when that is done. */
+/* If the reader of the output has closed it, send SIGHUP to the process. A terminal continues,
+ * because people attach it again. Returns true after the signal. */
 static bool end_unread(struct remote *remote)
 {
     if (!remote->output_errno || !remote->pid)

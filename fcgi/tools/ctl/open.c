@@ -6,8 +6,8 @@
 #include "front/front.h"
 #include "incus/incus.h"
 
-/* The set-up of a slow machine runs commands whose statements wait for its disk. Nobody waits for
- * their answers as for those of a request. */
+/* On a slow machine, a statement of the set-up can take longer than database_timeout_s, which suits
+ * requests of clients. */
 #define DATABASE_TIMEOUT_LEAST_S 60
 
 static int open_connection(struct ctl *ctl, enum ctl_need need, struct error **err)

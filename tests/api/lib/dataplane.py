@@ -50,7 +50,7 @@ class Stream:
         return self
 
     def output(self, kind="stdout"):
-        """The next piece of output, of that kind. A quiet stream has keepalives before it."""
+        """Return the next piece of output of that kind. The agent may send keepalives before it."""
         event = next(message["event"] for message in self if "keepalive" not in message["event"])
         return base64.b64decode(event["data"][kind])
 

@@ -218,7 +218,7 @@ TEST(a_sandbox_keeps_its_newest_operations)
     assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id = 'opr_80'"), 1);
 }
 
-/* With many sandboxes, a call does not count the operations of all of them. */
+/* A call counts the operations of a limited number of sandboxes. */
 TEST(the_operations_of_many_sandboxes_are_counted_in_parts)
 {
     server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
