@@ -271,11 +271,12 @@ def test_links_and_files_are_there(page):
 
 
 def test_commands_of_sandlotctl_are_there(stack):
-    """Each `sandlotctl` command that a page shows is one that the program knows."""
+    """Each `sandlotctl` command in the code of a page, in a line or a block, is one that the program knows."""
     known = subprocess.run([*stack.ctl_command, "--help"], capture_output=True, text=True,
                            check=True).stdout
     for page in PAGES:
-        for words in re.findall(r"`?sandlotctl ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*)?)", page.read_text(encoding="utf-8")):
+        code = "\n".join(re.findall(r"`[^`\n]+`|^ {4}.*$", page.read_text(encoding="utf-8"), re.MULTILINE))
+        for words in re.findall(r"sandlotctl ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*)?)", code):
             first, *second = words.split()
             pair = f"{first} {second[0]}" if second else first
             assert re.search(rf"^\s*({re.escape(pair)}|{re.escape(first)})\b", known, re.MULTILINE), (page.name, words)
