@@ -24,7 +24,7 @@ filters_come_back
 systemctl stop nftables
 filters_come_back
 policy_holds flushed
-systemctl --failed --plain --no-legend --no-pager 'sandlot*' | tee /tmp/failed
+systemctl list-units --failed --plain --no-legend --no-pager 'sandlot*' | tee /tmp/failed
 [[ ! -s /tmp/failed ]] || fail "units have failed"
 wait_until 900 sandlotctl doctor
 still_runs flushed
