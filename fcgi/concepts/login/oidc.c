@@ -258,7 +258,7 @@ int oidc_finish(const struct sign_in *by, struct oidc_provider *provider,
                 char path[OIDC_RETURN_MAX + 1], struct error **err)
 {
     struct memory memory = {0};
-    struct attempt attempt = {by->address, NULL};
+    struct attempt attempt = {.address = by->address};
     json_auto_t *claims = NULL;
     if (attempt_charge(by->db, &attempt, err) < 0)
         return -1;
