@@ -505,10 +505,13 @@ static int take_image(const char *id, const char *team_id, const struct user *us
     return result;
 }
 
-/* acme and other have the plan pro; alice's own team has basic, which gives less. */
+/* acme and other have the plan pro; alice's own team has basic, which gives less. bob is no member
+ * of acme: his images there do not count elsewhere, and others of his do not count there. */
 TEST(memory_images_are_bounded_by_bytes)
 {
     struct error *err = NULL;
+    struct member member;
+    assert_ok(member_add(db, other.id, "alice", ROLE_MEMBER, &member, &err));
     server_say(raw, "UPDATE plans SET paused_memory_gb = IF(name = 'pro', 2, 1)");
     assert_int_equal(take_image("sbx_1", acme.id, &bob, 1024), 0);
     assert_int_equal(take_image("sbx_1", acme.id, &bob, 1024), 0); /* again: counted once */
@@ -521,6 +524,8 @@ TEST(memory_images_are_bounded_by_bytes)
     assert_int_equal(take_image("sbx_5", other.id, &alice, 1024), 0);
     assert_int_equal(ask("SELECT SUM(size_mb) FROM memory_images WHERE user_id = '%s'", alice.id),
                      1536);
+    assert_int_equal(take_image("sbx_6", bob.personal_team_id, &bob, 1024), 0);
+    assert_int_equal(take_image("sbx_7", acme.id, &bob, 512), 0);
 }
 
 TEST(the_authority_and_each_report_have_one_row)
