@@ -102,6 +102,12 @@ TEST(a_user_has_so_many_keys)
     server_say(raw, "UPDATE api_keys SET revoked_at_ms = 1 WHERE id = 'key_0'");
     assert_ok(make_key(&alice, &err));
     assert_fails_saying(make_key(&alice, &err), ERR_INVALID_REQUEST, "at most 1000");
+    /* Expired keys make room. */
+    server_say(raw, "UPDATE api_keys SET expires_at_ms = 1 WHERE id IN ('key_1', 'key_2')");
+    assert_ok(make_key(&alice, &err));
+    assert_int_equal(ask("SELECT COUNT(*) FROM api_keys WHERE revoked_at_ms > 1"), 2);
+    assert_ok(make_key(&alice, &err));
+    assert_fails_saying(make_key(&alice, &err), ERR_INVALID_REQUEST, "at most 1000");
 }
 
 static int make_ssh_key(const struct user *user, struct error **err)
