@@ -465,6 +465,10 @@ TEST(refused_acts_of_an_actor_have_one_row)
     assert_true(is_written);
     assert_int_equal(unwritten, 3);
     assert_int_equal(ask("SELECT COUNT(*) FROM audit_refusals"), 2);
+    /* The clock was set back. */
+    server_say(raw, "UPDATE audit_refusals SET until_ms = 9000000000000");
+    assert_ok(audit_refusal_count(db, "key_a", &is_written, &unwritten, &err));
+    assert_true(is_written);
 }
 
 static void answer(const struct user *user, const char *key, size_t size)
