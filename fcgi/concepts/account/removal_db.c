@@ -24,9 +24,10 @@ DB_STATEMENT(holds_statement) = {
     "  WHERE t.owner = ? AND v.state <> 'deleted')"};
 DB_STATEMENT(personal_statement) = {"removal.personal",
                                     "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1"};
+/* With the dot it is no slug, so no user or team can have taken this name. */
 DB_STATEMENT(end_statement) = {
     "removal.end_team",
-    "UPDATE teams SET slug = CONCAT('removed-', RIGHT(id, 26)), removed_at_ms = ? WHERE id = ?"};
+    "UPDATE teams SET slug = CONCAT('removed.', RIGHT(id, 26)), removed_at_ms = ? WHERE id = ?"};
 #define DROP(variable, name, table) \
     DB_STATEMENT(variable) = {name, "DELETE FROM " table " WHERE team_id = ?"}
 DROP(drop_members_statement, "removal.drop_members", "memberships");

@@ -48,5 +48,5 @@ struct identity_groups {
 /* Make the user a member of each team that the map names, with the highest role of the user's
  * groups. Remove the user from a team when none of its groups includes the user. Memberships of
  * another origin do not change, the last owner of a team stays, and a team that is full or personal
- * gets no member. Each change has its row in the audit log, and its event. */
+ * gets no member. Each change has its row in the audit log. */
 int identity_follow_groups(struct db *db, const struct identity_groups *groups, struct error **err);

@@ -177,7 +177,7 @@ def test_a_removed_team_is_not_listed(stack, operator, account):
     team = account.make_team()
     (row,) = stack.query("SELECT id FROM teams WHERE slug = %s", team)
     stack.ctl("team", "remove", team)
-    left = "removed-" + row["id"][4:]
+    left = "removed." + row["id"][4:]
     assert not {team, left} & {one["slug"] for one in whole_list(operator.api, "/v1/operator/teams")}
     assert_error(operator.api.request("PATCH", f"/v1/operator/teams/{left}", {"plan": "pro"}), 404, "not_found")
     assert stack.query("SELECT plan FROM teams WHERE id = %s", row["id"]) == [{"plan": "basic"}]

@@ -340,6 +340,20 @@ TEST(nothing_of_a_removed_team_stays)
     each_table(has_no_row, team.id);
 }
 
+TEST(no_name_keeps_a_team_from_its_removal)
+{
+    struct error *err = NULL;
+    struct user user, taker;
+    struct team team;
+    assert_ok(user_create(db, "keeper", &user, &err));
+    assert_ok(team_create(db, "kept", "pro", "keeper", &team, &err));
+    autofree char *name = xasprintf("removed-%s", team.id + strlen("tea_"));
+    assert_ok(user_create(db, name, &taker, &err));
+    assert_ok(team_remove(db, "kept", &err));
+    assert_fails(team_get_by_slug(db, "kept", &team, &err), ERR_NOT_FOUND);
+    error_clear(&err);
+}
+
 static unsigned events_of(const struct team *team, const char *kind)
 {
     autofree char *query = xasprintf(
