@@ -15,7 +15,8 @@ DB_STATEMENT(lock_team_statement) = {
 DB_STATEMENT(list_teams_statement) = {
     "team.list",
     "SELECT id, slug, plan FROM teams WHERE removed_at_ms IS NULL ORDER BY slug LIMIT 100000"};
-DB_STATEMENT(set_plan_statement) = {"team.set_plan", "UPDATE teams SET plan = ? WHERE slug = ?"};
+DB_STATEMENT(set_plan_statement) = {
+    "team.set_plan", "UPDATE teams SET plan = ? WHERE slug = ? AND removed_at_ms IS NULL"};
 DB_STATEMENT(insert_member_statement) = {
     "team.insert_member",
     "INSERT INTO memberships (user_id, team_id, role, added_at_ms) VALUES (?, ?, ?, ?)"};

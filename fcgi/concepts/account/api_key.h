@@ -136,7 +136,8 @@ struct api_key_request {
     const struct ssh_public_key *ssh; /* NULL: an API key */
 };
 
-/* Limit of a user's valid keys, API keys and SSH keys together. */
+/* Limit of a user's valid keys, API keys and SSH keys together. Before a new key is refused, up to
+ * 100 expired keys are revoked. */
 #define API_KEYS_MAX 1000
 /* Limit of a user's revoked keys whose rows are kept, for API keys and SSH keys each. A new key
  * deletes the oldest ones of its kind. */

@@ -11,7 +11,8 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-#define LIST_ROWS_MAX 200000
+#define LIST_ROWS_MAX   200000
+#define EXPIRED_AT_ONCE 100
 
 /* Find a key, with one row for each team of the user. The team is NULL where the key does not reach
  * it. A key that names its teams has a row in api_key_teams for each; a key for every team has a
@@ -47,6 +48,9 @@ DB_STATEMENT(valid_statement) = {
     "api_key.valid", "SELECT 1 FROM api_keys WHERE id = ? AND revoked_at_ms IS NULL FOR UPDATE"};
 DB_STATEMENT(count_statement) = {
     "api_key.count", "SELECT COUNT(*) FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NULL"};
+DB_STATEMENT(expired_statement) = {
+    "api_key.expired", "SELECT id FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NULL"
+                       " AND expires_at_ms <= ? ORDER BY id LIMIT ?"};
 /* Trim API keys (key_) and SSH keys (ssk_) separately: ids of one kind sort by time. */
 DB_STATEMENT(old_statement) = {
     "api_key.old",
@@ -196,6 +200,31 @@ int api_key_row_used(struct db *db, const char *id, int64_t now_ms, int64_t befo
                    NULL, err);
 }
 
+/* --- revoking one --- */
+
+struct revocation {
+    const char *user_id, *id;
+    bool with_created;
+    unsigned revoked; /* keys that were valid until now */
+    unsigned left;    /* of access_end_of_key() */
+};
+
+/* A key that is revoked already counts as none. */
+static int revoke_one(struct db *db, struct revocation *revocation, const char *id,
+                      struct error **err)
+{
+    const char *user_id = revocation->user_id;
+    struct db_value now = db_i64(clock_now_ms()), key = db_text(id);
+    uint64_t affected;
+    int result = user_id ? db_exec(db, &revoke_statement, DB_ARGS(now, key, db_text(user_id)),
+                                   &affected, err)
+                         : db_exec(db, &revoke_any_statement, DB_ARGS(now, key), &affected, err);
+    if (result < 0 || !affected)
+        return result;
+    revocation->revoked++;
+    return access_end_of_key(db, id, NULL, &revocation->left, err);
+}
+
 /* --- making keys --- */
 
 struct insert {
@@ -255,14 +284,36 @@ static int insert_excluded(struct db *db, const char *by_key_id, struct api_key 
     return 0;
 }
 
+/* Revoke expired keys, which make room for new ones: a program that creates a key for each of its
+ * runs never revokes one. Expired keys are refused already, so no cached copy becomes wrong. */
+static int revoke_expired(struct db *db, const char *user_id, unsigned *revoked, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct revocation revocation = {.user_id = user_id, .left = ACCESS_END_AT_ONCE};
+    if (db_query(db, &expired_statement,
+                 DB_ARGS(db_text(user_id), db_i64(clock_now_ms()), db_u64(EXPIRED_AT_ONCE)), &rows,
+                 err) < 0)
+        return -1;
+    while (db_rows_next(rows))
+        if (revoke_one(db, &revocation, db_get_text(rows, 0), err) < 0)
+            return -1;
+    *revoked = revocation.revoked;
+    return 0;
+}
+
 static int check_room(struct db *db, const char *user_id, struct error **err)
 {
     db_rows_auto *locked = NULL;
     uint64_t count;
+    unsigned expired;
     if (db_query(db, &lock_user_statement, DB_ARGS(db_text(user_id)), &locked, err) < 0 ||
         DB_NUMBER(db, &count_statement, DB_ARGS(db_text(user_id)), &count, err) < 0)
         return -1;
     if (count < API_KEYS_MAX)
+        return 0;
+    if (revoke_expired(db, user_id, &expired, err) < 0)
+        return -1;
+    if (count - expired < API_KEYS_MAX)
         return 0;
     return error_set(err, ERR_INVALID_REQUEST,
                      "A user has at most %d API keys and SSH keys; revoke one first.",
@@ -421,29 +472,6 @@ int api_key_look_used(struct db *db, const char *id, int64_t *last_used_at_ms, u
     *revision = db_get_u64(rows, 0);
     *last_used_at_ms = db_get_i64(rows, 1);
     return 0;
-}
-
-struct revocation {
-    const char *user_id, *id;
-    bool with_created;
-    unsigned revoked; /* keys that were valid until now */
-    unsigned left;    /* of access_end_of_key() */
-};
-
-/* A key that is revoked already counts as none. */
-static int revoke_one(struct db *db, struct revocation *revocation, const char *id,
-                      struct error **err)
-{
-    const char *user_id = revocation->user_id;
-    struct db_value now = db_i64(clock_now_ms()), key = db_text(id);
-    uint64_t affected;
-    int result = user_id ? db_exec(db, &revoke_statement, DB_ARGS(now, key, db_text(user_id)),
-                                   &affected, err)
-                         : db_exec(db, &revoke_any_statement, DB_ARGS(now, key), &affected, err);
-    if (result < 0 || !affected)
-        return result;
-    revocation->revoked++;
-    return access_end_of_key(db, id, NULL, &revocation->left, err);
 }
 
 static int lock_user_of(struct db *db, const char *id, struct error **err)

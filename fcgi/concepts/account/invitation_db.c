@@ -235,10 +235,11 @@ static int accept_body(struct db *db, void *context, struct error **err)
 {
     const struct change *change = context;
     const struct invitation *invitation = change->invitation;
+    const struct member_new new = {invitation->team_id, invitation->user_name, invitation->role,
+                                   false};
     if (member_row_check_room(db, invitation->team_id, err) < 0 || end(db, change, err) < 0)
         return -1;
-    return member_row_insert(db, invitation->team_id, invitation->user_name, invitation->role,
-                             change->member, err);
+    return member_row_insert(db, &new, change->member, err);
 }
 
 int invitation_accept(struct db *db, const char *user_id, const struct invitation *invitation,

@@ -30,8 +30,8 @@ DB_STATEMENT(forget_statement) = {
     "DELETE FROM team_invitations"
     " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)"};
 DB_STATEMENT(insert_statement) = {"member.insert",
-                                  "INSERT INTO memberships (user_id, team_id, role, added_at_ms)"
-                                  " SELECT id, ?, ?, ? FROM users WHERE name = ?"};
+                                  "INSERT INTO memberships (user_id, team_id, role, added_at_ms,"
+                                  " from_groups) SELECT id, ?, ?, ?, ? FROM users WHERE name = ?"};
 DB_STATEMENT(update_statement) = {
     "member.update", "UPDATE memberships SET role = ?"
                      " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)"};
@@ -160,33 +160,33 @@ static int bump_revision(struct db *db, const char *user_name, struct error **er
     return access_revision_bump(db, user_id, err);
 }
 
-int member_row_insert(struct db *db, const char *team_id, const char *user_name,
-                      enum team_role role, struct member *member, struct error **err)
+int member_row_insert(struct db *db, const struct member_new *new, struct member *member,
+                      struct error **err)
 {
     uint64_t affected;
-    if (db_exec(db, &insert_statement,
-                DB_ARGS(db_text(team_id), db_text(team_role_name(role)), db_i64(clock_now_ms()),
-                        db_text(user_name)),
-                &affected, err) < 0)
+    const char *role = team_role_name(new->role);
+    struct db_value team = db_text(new->team_id), name = db_text(new->user_name);
+    if (db_exec(db, &forget_statement, DB_ARGS(team, name), NULL, err) < 0 ||
+        db_exec(
+            db, &insert_statement,
+            DB_ARGS(team, db_text(role), db_i64(clock_now_ms()), db_bool(new->from_groups), name),
+            &affected, err) < 0)
         return -1;
     if (!affected)
         return error_set_field(err, ERR_NOT_FOUND, "/name", "There is no such user.");
-    if (member_get(db, team_id, user_name, member, err) < 0 ||
-        member_row_record(db, EVENT_MEMBER_ADDED, team_id, user_name, team_role_name(role), err) <
-            0)
+    if (member_get(db, new->team_id, new->user_name, member, err) < 0 ||
+        member_row_record(db, EVENT_MEMBER_ADDED, new->team_id, new->user_name, role, err) < 0)
         return -1;
-    return bump_revision(db, user_name, err);
+    return bump_revision(db, new->user_name, err);
 }
 
 static int add_body(struct db *db, void *context, struct error **err)
 {
     struct change *change = context;
-    if (member_row_check_room(db, change->team_id, err) < 0 ||
-        db_exec(db, &forget_statement,
-                DB_ARGS(db_text(change->team_id), db_text(change->user_name)), NULL, err) < 0)
-        return -1;
-    return member_row_insert(db, change->team_id, change->user_name, change->role, change->member,
-                             err);
+    const struct member_new new = {change->team_id, change->user_name, change->role, false};
+    return member_row_check_room(db, change->team_id, err) < 0
+               ? -1
+               : member_row_insert(db, &new, change->member, err);
 }
 
 int member_add(struct db *db, const char *team_id, const char *user_name, enum team_role role,

@@ -16,11 +16,18 @@
  * team is personal, or full). */
 int member_row_check_room(struct db *db, const char *team_id, struct error **err);
 
-/* Insert the membership and read it back. Bumps the access revision and writes the event
- * member.added. Errors: ERR_NOT_FOUND (user, "/name"), ERR_DB_DUPLICATE (the user is a member
- * already). */
-int member_row_insert(struct db *db, const char *team_id, const char *user_name,
-                      enum team_role role, struct member *member, struct error **err);
+/* A membership to insert. */
+struct member_new {
+    const char *team_id, *user_name;
+    enum team_role role;
+    bool from_groups; /* it follows the groups of the identity provider */
+};
+
+/* Insert the membership and read it back. Deletes an invitation of the user into the team, bumps
+ * the access revision, and writes the event member.added. Errors: ERR_NOT_FOUND (user, "/name"),
+ * ERR_DB_DUPLICATE (the user is a member already). */
+int member_row_insert(struct db *db, const struct member_new *new, struct member *member,
+                      struct error **err);
 
 /* Write an event about a user of the team. role NULL: the event has no role. */
 int member_row_record(struct db *db, enum event_kind kind, const char *team_id,

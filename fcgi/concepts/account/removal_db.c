@@ -5,6 +5,7 @@
 
 #include "account/access_end.h"
 #include "account/access_revision.h"
+#include "account/member_row.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -23,9 +24,10 @@ DB_STATEMENT(holds_statement) = {
     "  WHERE t.owner = ? AND v.state <> 'deleted')"};
 DB_STATEMENT(personal_statement) = {"removal.personal",
                                     "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1"};
+/* With the dot it is no slug, so no user or team can have taken this name. */
 DB_STATEMENT(end_statement) = {
     "removal.end_team",
-    "UPDATE teams SET slug = CONCAT('removed-', RIGHT(id, 26)), removed_at_ms = ? WHERE id = ?"};
+    "UPDATE teams SET slug = CONCAT('removed.', RIGHT(id, 26)), removed_at_ms = ? WHERE id = ?"};
 #define DROP(variable, name, table) \
     DB_STATEMENT(variable) = {name, "DELETE FROM " table " WHERE team_id = ?"}
 DROP(drop_members_statement, "removal.drop_members", "memberships");
@@ -64,6 +66,9 @@ DB_STATEMENT(inherit_statement) = {
     "removal.inherit",
     "INSERT INTO memberships (user_id, team_id, role, added_at_ms) VALUES (?, ?, 'owner', ?)"
     " ON DUPLICATE KEY UPDATE role = 'owner'"};
+DB_STATEMENT(left_statement) = {
+    "removal.left",
+    "SELECT team_id FROM memberships WHERE user_id = ? ORDER BY team_id LIMIT 10000"};
 DB_STATEMENT(drop_user_statement) = {"removal.drop_user", "DELETE FROM users WHERE id = ?"};
 
 /* --- teams --- */
@@ -156,14 +161,26 @@ static int find_user(struct db *db, const char *name, char id[ID_SIZE], struct e
     return 0;
 }
 
-static int leave_team(struct db *db, const char *heir_id, const struct db_rows *rows,
-                      struct error **err)
+/* Make the heir an owner. One row: the heir was no member before. */
+static int inherit(struct db *db, const struct removal *removal, const char *heir_id,
+                   const char *team_id, struct error **err)
+{
+    uint64_t rows;
+    if (db_exec(db, &inherit_statement,
+                DB_ARGS(db_text(heir_id), db_text(team_id), db_i64(clock_now_ms())), &rows,
+                err) < 0)
+        return -1;
+    return rows != 1 ? 0
+                     : member_row_record(db, EVENT_MEMBER_ADDED, team_id, removal->heir,
+                                         team_role_name(ROLE_OWNER), err);
+}
+
+static int leave_team(struct db *db, const struct removal *removal, const char *heir_id,
+                      const struct db_rows *rows, struct error **err)
 {
     const char *team_id = db_get_text(rows, 0), *what;
     if (*heir_id)
-        return db_exec(db, &inherit_statement,
-                       DB_ARGS(db_text(heir_id), db_text(team_id), db_i64(clock_now_ms())), NULL,
-                       err);
+        return inherit(db, removal, heir_id, team_id, err);
     if (look_at_team(db, team_id, &what, err) < 0)
         return -1;
     if (what || db_get_bool(rows, 2))
@@ -172,6 +189,19 @@ static int leave_team(struct db *db, const char *heir_id, const struct db_rows *
                          "owner with --heir.",
                          db_get_text(rows, 1), what ? what : "other members");
     return end_team(db, team_id, err);
+}
+
+/* Write the event of each team that the user leaves. */
+static int tell_teams(struct db *db, const char *user_id, const char *user_name, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &left_statement, DB_ARGS(db_text(user_id)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows))
+        if (member_row_record(db, EVENT_MEMBER_REMOVED, db_get_text(rows, 0), user_name, NULL,
+                              err) < 0)
+            return -1;
+    return 0;
 }
 
 static int user_body(struct db *db, void *context, struct error **err)
@@ -186,9 +216,9 @@ static int user_body(struct db *db, void *context, struct error **err)
     if (!strcmp(id, heir_id))
         return error_set(err, ERR_INVALID_REQUEST, "A user cannot inherit from itself.");
     while (db_rows_next(teams))
-        if (leave_team(db, heir_id, teams, err) < 0)
+        if (leave_team(db, removal, heir_id, teams, err) < 0)
             return -1;
-    if (access_end_of_user(db, id, err) < 0 ||
+    if (tell_teams(db, id, removal->name, err) < 0 || access_end_of_user(db, id, err) < 0 ||
         db_exec(db, &drop_user_statement, DB_ARGS(db_text(id)), NULL, err) < 0)
         return -1;
     return access_revision_bump(db, ACCESS_OF_ALL, err);

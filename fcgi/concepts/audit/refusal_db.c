@@ -7,9 +7,11 @@
 #define REST_MS INT64_C(60000)
 #define KEPT_MS INT64_C(86400000)
 
+/* A later time was written before the clock was set back. The clocks of two front nodes differ by
+ * less than a minute. */
 DB_STATEMENT(count_statement) = {
-    "audit.count_refusal",
-    "UPDATE audit_refusals SET unwritten = unwritten + 1 WHERE actor_id = ? AND until_ms > ?"};
+    "audit.count_refusal", "UPDATE audit_refusals SET unwritten = unwritten + 1 WHERE actor_id = ?"
+                           " AND until_ms > ? AND until_ms <= ?"};
 DB_STATEMENT(unwritten_statement) = {"audit.unwritten_refusals",
                                      "SELECT unwritten FROM audit_refusals WHERE actor_id = ?"};
 DB_STATEMENT(begin_statement) = {
@@ -27,8 +29,9 @@ int audit_refusal_count(struct db *db, const char *actor_id, bool *is_written, u
     int64_t now_ms = clock_now_ms();
     uint64_t counted;
     *unwritten = 0;
-    if (db_exec(db, &count_statement, DB_ARGS(db_text(actor_id), db_i64(now_ms)), &counted, err) <
-        0)
+    if (db_exec(db, &count_statement,
+                DB_ARGS(db_text(actor_id), db_i64(now_ms), db_i64(now_ms + 2 * REST_MS)), &counted,
+                err) < 0)
         return -1;
     *is_written = !counted;
     if (counted)

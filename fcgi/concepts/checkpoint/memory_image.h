@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Memory images of paused sandboxes and of checkpoints: rows of memory_images. An image uses
- * paused_memory_gb of its team's plan, and of its user's share in all teams together. It is also
- * promised on the disk of its host. It counts with the whole memory of its sandbox, because no
- * image is larger.
+ * paused_memory_gb of its team's plan, and of its user's share in all teams of the user together.
+ * It is also promised on the disk of its host. It counts with the whole memory of its sandbox,
+ * because no image is larger.
  */
 #pragma once
 

@@ -11,12 +11,17 @@ DB_STATEMENT(exists_statement) = {"memory_image.exists",
                                   "SELECT 1 FROM memory_images WHERE id = ?"};
 DB_STATEMENT(lock_user_statement) = {"memory_image.lock_user",
                                      "SELECT 1 FROM users WHERE id = ? FOR UPDATE"};
-/* A user's limit in all teams together is the largest plan among these teams. */
+/* A user's limit in all teams together is the largest plan among these teams. A team that the user
+ * has left counts only itself: the user can delete nothing there, and its members have no access to
+ * the user's other teams. */
 DB_STATEMENT(used_statement) = {
     "memory_image.used",
     "SELECT (SELECT CAST(COALESCE(SUM(size_mb), 0) AS UNSIGNED) FROM memory_images"
     "   WHERE team_id = ?),"
-    " (SELECT CAST(COALESCE(SUM(size_mb), 0) AS UNSIGNED) FROM memory_images WHERE user_id = ?),"
+    " (SELECT CAST(COALESCE(SUM(i.size_mb), 0) AS UNSIGNED) FROM memberships h"
+    "   JOIN memory_images i ON i.user_id = h.user_id"
+    "   JOIN memberships m ON m.user_id = i.user_id AND m.team_id = i.team_id"
+    "   WHERE h.user_id = ? AND h.team_id = ?),"
     " (SELECT COALESCE(MAX(p.paused_memory_gb), 0) FROM memberships m"
     "   JOIN teams t ON t.id = m.team_id JOIN plans p ON p.name = t.plan WHERE m.user_id = ?)"};
 DB_STATEMENT(insert_statement) = {
@@ -41,12 +46,10 @@ static int check(struct db *db, const struct memory_image *image, struct error *
     struct plan plan;
     bool ignored;
     db_rows_auto *rows = NULL;
-    if (db_query_finds(db, &lock_user_statement, DB_ARGS(db_text(image->user_id)), &ignored, err) <
-            0 ||
+    struct db_value team = db_text(image->team_id), user = db_text(image->user_id);
+    if (db_query_finds(db, &lock_user_statement, DB_ARGS(user), &ignored, err) < 0 ||
         team_lock(db, image->team_id, &plan, err) < 0 ||
-        db_query(db, &used_statement,
-                 DB_ARGS(db_text(image->team_id), db_text(image->user_id), db_text(image->user_id)),
-                 &rows, err) < 0)
+        db_query(db, &used_statement, DB_ARGS(team, user, team, user), &rows, err) < 0)
         return -1;
     db_rows_next(rows);
     uint64_t team_mb = db_get_u64(rows, 0), user_mb = db_get_u64(rows, 1);

@@ -16,10 +16,11 @@
 struct attempt {
     const char *address; /* "": unknown */
     const char *name;
+    bool is_spare; /* attempt_charge() sets it: it took the hourly attempt of the network */
 };
 
 /* Charge an attempt. Errors: ERR_RATE_LIMITED with the time to wait; then nothing is charged. */
-int attempt_charge(struct db *db, const struct attempt *attempt, struct error **err);
+int attempt_charge(struct db *db, struct attempt *attempt, struct error **err);
 
 /* Charge a code of the second factor, which follows the right password. Errors: as
  * attempt_charge(). */

@@ -37,6 +37,14 @@ struct charge {
 
 #define CHARGES_MAX 3
 
+static void name_spare(const struct attempt *attempt, struct charge *charge)
+{
+    char network[CLIENT_NETWORK_SIZE];
+    charge->rate = &spare_rate;
+    snprintf(charge->subject, SUBJECT_SIZE, "spare %s %s", attempt->name,
+             client_network_wide(attempt->address, network));
+}
+
 /* List the charges of an attempt, in the order in which they are locked. */
 static unsigned list_charges(const struct attempt *attempt, struct charge charges[CHARGES_MAX])
 {
@@ -48,6 +56,10 @@ static unsigned list_charges(const struct attempt *attempt, struct charge charge
         return 1;
     charges[1].rate = &pair_rate;
     snprintf(charges[1].subject, SUBJECT_SIZE, "both %s %s", attempt->name, network);
+    if (attempt->is_spare) {
+        name_spare(attempt, &charges[2]);
+        return 3;
+    }
     charges[2].rate = &account_rate;
     snprintf(charges[2].subject, SUBJECT_SIZE, "account %s", attempt->name);
     return 3;
@@ -99,13 +111,13 @@ static int charge_one(struct db *db, const struct charge *charge, int64_t now_ms
 struct charges {
     struct charge list[CHARGES_MAX];
     struct charge spare; /* charged instead of an account without attempts; "": none */
+    bool took_spare;
     unsigned count;
 };
 
 /* Accept the attempt of a network that has had none for an hour, although others have used up the
  * account's attempts. So the user can sign in with the right password. */
-static int charge_spare(struct db *db, const struct charges *charges, int64_t now_ms,
-                        struct error **err)
+static int charge_spare(struct db *db, struct charges *charges, int64_t now_ms, struct error **err)
 {
     error_auto refused = NULL;
     if (!*charges->spare.subject || (*err)->code != ERR_RATE_LIMITED)
@@ -114,13 +126,15 @@ static int charge_spare(struct db *db, const struct charges *charges, int64_t no
         return refused->code == ERR_RATE_LIMITED ? -1
                                                  : (error_clear(err), error_move(err, &refused));
     error_clear(err);
+    charges->took_spare = true;
     return 0;
 }
 
 static int charge_body(struct db *db, void *context, struct error **err)
 {
-    const struct charges *charges = context;
+    struct charges *charges = context;
     int64_t now_ms = clock_now_ms();
+    charges->took_spare = false;
     for (unsigned i = 0; i < charges->count; i++)
         if (charge_one(db, &charges->list[i], now_ms, err) < 0 &&
             (charges->list[i].rate != &account_rate || charge_spare(db, charges, now_ms, err) < 0))
@@ -140,15 +154,17 @@ static int refund_body(struct db *db, void *context, struct error **err)
     return 0;
 }
 
-int attempt_charge(struct db *db, const struct attempt *attempt, struct error **err)
+int attempt_charge(struct db *db, struct attempt *attempt, struct error **err)
 {
-    struct charges charges = {.spare.rate = &spare_rate};
-    char network[CLIENT_NETWORK_SIZE];
+    struct charges charges = {0};
+    attempt->is_spare = false;
     charges.count = list_charges(attempt, charges.list);
     if (attempt->name)
-        snprintf(charges.spare.subject, SUBJECT_SIZE, "spare %s %s", attempt->name,
-                 client_network_wide(attempt->address, network));
-    return db_transaction(db, charge_body, &charges, err);
+        name_spare(attempt, &charges.spare);
+    if (db_transaction(db, charge_body, &charges, err) < 0)
+        return -1;
+    attempt->is_spare = charges.took_spare;
+    return 0;
 }
 
 int attempt_charge_code(struct db *db, const struct attempt *attempt, struct error **err)

@@ -182,7 +182,7 @@ static int make_key(struct db *db, const struct keyring *ring, const struct sett
 {
     autofree char *name = xasprintf("sandlot on %s", row->client);
     const struct api_key_request wanted = {
-        .user_id = row->user_id,
+        .user_id = row->user.id,
         .name = name,
         .can_write = true,
         .expires_at_ms = clock_in_s(settings->device_key_ttl_s),
@@ -193,7 +193,7 @@ static int make_key(struct db *db, const struct keyring *ring, const struct sett
 
 int device_take_key(struct db *db, const struct keyring *ring, const struct settings *settings,
                     const char *text, struct api_key *key, char key_text[API_KEY_TEXT_SIZE],
-                    char user_id[ID_SIZE], struct error **err)
+                    struct device_user *user, struct error **err)
 {
     char id[ID_SIZE];
     struct device_row row;
@@ -204,7 +204,7 @@ int device_take_key(struct db *db, const struct keyring *ring, const struct sett
         return -1;
     if (row.state == DEVICE_ABSENT || !secret_text_matches(ring, text, &row.kept))
         return expired(err);
-    memcpy(user_id, row.user_id, ID_SIZE);
+    *user = row.user;
     if (judge(db, id, &row, err) < 0 || device_row_take(db, id, &taken, err) < 0)
         return -1;
     return taken ? make_key(db, ring, settings, &row, key, key_text, err) : expired(err);

@@ -44,12 +44,17 @@ struct device_answer {
 int device_decide(struct db *db, const struct device_answer *answer, const char *code,
                   struct error **err);
 
+/* The user who confirmed a login. */
+struct device_user {
+    char id[ID_SIZE], personal_team_id[ID_SIZE];
+};
+
 /* Make the API key for the program's secret, once, and return its user. End with api_key_deinit(),
  * and wipe key_text. Errors: ERR_AUTHORIZATION_PENDING, ERR_SLOW_DOWN, ERR_ACCESS_DENIED,
  * ERR_EXPIRED_TOKEN. */
 int device_take_key(struct db *db, const struct keyring *ring, const struct settings *settings,
                     const char *text, struct api_key *key, char key_text[API_KEY_TEXT_SIZE],
-                    char user_id[ID_SIZE], struct error **err);
+                    struct device_user *user, struct error **err);
 
 /* Delete old logins, in batches, for 10 s at most. */
 int device_purge(struct db *db, struct error **err);

@@ -24,7 +24,8 @@ DB_STATEMENT(decide_statement) = {
 DB_STATEMENT(find_statement) = {
     "device.find",
     "SELECT d.hash_key_id, d.hash, d.state, d.user_id, d.client, d.expires_at_ms, d.poll_at_ms,"
-    " COALESCE(u.credentials_epoch = d.epoch AND u.disabled_at_ms IS NULL, 0), d.login_id"
+    " COALESCE(u.credentials_epoch = d.epoch AND u.disabled_at_ms IS NULL, 0), d.login_id,"
+    " COALESCE(u.personal_team_id, '')"
     " FROM device_logins d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ?"};
 DB_STATEMENT(polled_statement) = {"device.polled",
                                   "UPDATE device_logins SET poll_at_ms = ? WHERE id = ?"};
@@ -126,7 +127,8 @@ int device_row_find(struct db *db, const char *id, struct device_row *row, struc
     secret_hash_read(rows, 0, &row->kept);
     row->state = state_of(db_get_text(rows, 2));
     if (row->state != DEVICE_WAITING)
-        db_copy_text(row->user_id, rows, 3);
+        db_copy_text(row->user.id, rows, 3);
+    db_copy_text(row->user.personal_team_id, rows, 9);
     db_copy_text(row->client, rows, 4);
     row->expires_at_ms = db_get_i64(rows, 5);
     row->poll_at_ms = db_get_i64(rows, 6);

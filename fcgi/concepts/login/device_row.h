@@ -12,8 +12,8 @@ enum device_state { DEVICE_ABSENT, DEVICE_WAITING, DEVICE_APPROVED, DEVICE_REFUS
 struct device_row {
     enum device_state state;
     struct secret_hash kept;
-    char user_id[ID_SIZE], login_id[ID_SIZE] /* "": the key ends on its own */,
-        client[DEVICE_CLIENT_MAX + 1];
+    struct device_user user;
+    char login_id[ID_SIZE] /* "": the key ends on its own */, client[DEVICE_CLIENT_MAX + 1];
     int64_t expires_at_ms, poll_at_ms;
     bool is_current; /* the user's credentials have not changed since the confirmation */
 };

@@ -205,12 +205,13 @@ static int make_user(const struct sign_in *by, const char *subject, const json_t
     name_of(json_string_value(json_object_get(claims, by->settings->oidc_user_claim)), name);
     if (!str_equal(by->settings->oidc_create_users, "on") || !*name)
         return unknown(err, name);
-    if (user_create(by->db, name, &user, &taken) < 0)
+    const struct identity_new new = {by->settings->oidc_issuer, subject, name, by->address};
+    if (identity_create_user(by->db, by->ring, &new, &user, &taken) < 0)
         return taken->code == ERR_NAME_TAKEN ? unknown(err, name) : error_move(err, &taken);
     memcpy(user_id, user.id, ID_SIZE);
     log_info("created a user at the first sign-in through the identity provider",
              LOG_STR("user", user.name));
-    return identity_link(by->db, by->settings->oidc_issuer, subject, user.id, err);
+    return 0;
 }
 
 static int user_of(const struct sign_in *by, const json_t *claims, char user_id[ID_SIZE],
@@ -237,18 +238,32 @@ static bool is_in_group(const char *group, const void *context)
     return str_equal(json_string_value(groups), group);
 }
 
+static int follow_groups(const struct sign_in *by, const struct credential *credential,
+                         const json_t *claims, struct error **err)
+{
+    const struct identity_groups groups = {
+        .user = {by->ring, credential->user_id, credential->user_name, by->address},
+        .map = by->settings->oidc_groups,
+        .is_in = is_in_group,
+        .context = json_object_get(claims, by->settings->oidc_group_claim),
+    };
+    return identity_follow_groups(by->db, &groups, err);
+}
+
 static int let_in(const struct sign_in *by, const json_t *claims, struct login *login,
                   char text[SECRET_TEXT_SIZE], struct error **err)
 {
     char user_id[ID_SIZE];
     struct credential credential = {0};
-    const json_t *groups = json_object_get(claims, by->settings->oidc_group_claim);
     if (user_of(by, claims, user_id, err) < 0 ||
-        identity_follow_groups(by->db, user_id, by->settings->oidc_groups, is_in_group, groups,
-                               err) < 0 ||
         credential_get_by_id(by->db, user_id, &credential, err) < 0)
         return -1;
-    int result = sign_in_begin(by, &credential, "oidc", login, text, err);
+    int result = credential.is_disabled
+                     ? error_set(err, ERR_INVALID_CREDENTIALS,
+                                 "Your user in sandlot is disabled; ask an operator to enable it.")
+                     : follow_groups(by, &credential, claims, err);
+    if (result == 0)
+        result = sign_in_begin(by, &credential, "oidc", login, text, err);
     mem_wipe(&credential, sizeof credential);
     return result;
 }
@@ -258,7 +273,7 @@ int oidc_finish(const struct sign_in *by, struct oidc_provider *provider,
                 char path[OIDC_RETURN_MAX + 1], struct error **err)
 {
     struct memory memory = {0};
-    struct attempt attempt = {by->address, NULL};
+    struct attempt attempt = {.address = by->address};
     json_auto_t *claims = NULL;
     if (attempt_charge(by->db, &attempt, err) < 0)
         return -1;

@@ -133,7 +133,7 @@ int passkey_sign_in(const struct sign_in *by, const struct passkey_sign_in *sent
                     struct login *login, char text[SECRET_TEXT_SIZE], char copied[ID_SIZE],
                     struct error **err)
 {
-    struct attempt attempt = {by->address, NULL};
+    struct attempt attempt = {.address = by->address};
     struct credential credential = {0};
     struct memory memory;
     copied[0] = '\0';

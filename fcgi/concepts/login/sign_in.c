@@ -80,7 +80,7 @@ int sign_in_with_password(const struct sign_in *by, const char *name, const char
 {
     struct credential credential = {0};
     /* An invalid name belongs to no user, and must not become part of a row's key. */
-    struct attempt attempt = {by->address, slug_is_valid(name) ? name : NULL};
+    struct attempt attempt = {.address = by->address, .name = slug_is_valid(name) ? name : NULL};
     if (attempt_charge(by->db, &attempt, err) < 0)
         return -1;
     int result = check_password(by, name, password, &credential, err);
@@ -125,7 +125,7 @@ static int set_first_password(const struct sign_in *by, const struct invite *inv
 int sign_in_find_invite(const struct sign_in *by, const char *token, struct invite *invite,
                         struct error **err)
 {
-    struct attempt attempt = {by->address, NULL};
+    struct attempt attempt = {.address = by->address};
     if (attempt_charge(by->db, &attempt, err) < 0 ||
         invite_find(by->db, by->ring, token, invite, err) < 0)
         return -1;
@@ -152,7 +152,7 @@ int sign_in_with_invite(const struct sign_in *by, const char *token, const char 
 int sign_in_find_link(const struct sign_in *by, const char *token, struct team_link *link,
                       struct error **err)
 {
-    struct attempt attempt = {by->address, NULL};
+    struct attempt attempt = {.address = by->address};
     if (attempt_charge(by->db, &attempt, err) < 0 ||
         team_link_find(by->db, by->ring, token, link, err) < 0)
         return -1;
@@ -185,7 +185,7 @@ int sign_in_as_new_member(const struct sign_in *by, const struct team_link *link
     struct credential credential = {0};
     struct new_member made = {link, hash, login};
     /* The holder of a link learns from refusals which names are taken, and keeps the link. */
-    struct attempt attempt = {by->address, NULL};
+    struct attempt attempt = {.address = by->address};
     if (credential_check_new(name, password, "/password", err) < 0 ||
         attempt_charge(by->db, &attempt, err) < 0 || password_hash(password, hash, err) < 0)
         return -1;
@@ -210,7 +210,7 @@ int sign_in_ask_password(const struct sign_in *by, const char *user_id, const ch
         return error_set_field(err, ERR_INVALID_CREDENTIALS, field,
                                "You have no password, because you sign in another way. Ask an "
                                "operator for a link that sets one.");
-    struct attempt attempt = {by->address, credential->user_name};
+    struct attempt attempt = {.address = by->address, .name = credential->user_name};
     if (attempt_charge(by->db, &attempt, err) < 0)
         return -1;
     if (!password_matches(credential->password_hash, password))

@@ -28,10 +28,6 @@ DB_STATEMENT(revoke_statement) = {"team_link.revoke",
                                   "DELETE FROM team_links WHERE team_id = ? AND id = ?"};
 DB_STATEMENT(use_statement) = {
     "team_link.use", "UPDATE team_links SET uses_left = uses_left - 1 WHERE" OPEN " AND id = ?"};
-DB_STATEMENT(forget_statement) = {
-    "team_link.forget_invitation",
-    "DELETE FROM team_invitations"
-    " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)"};
 
 static void read_link(const struct db_rows *rows, struct team_link *link)
 {
@@ -140,16 +136,12 @@ int team_link_use(struct db *db, const struct team_link *link, const char *user_
                   struct member *member, struct error **err)
 {
     uint64_t affected;
+    const struct member_new new = {link->team_id, user_name, link->role, false};
     if (member_row_check_room(db, link->team_id, err) < 0 ||
         db_exec(db, &use_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(link->id)), &affected,
                 err) < 0)
         return -1;
-    if (!affected)
-        return no_link(err);
-    if (db_exec(db, &forget_statement, DB_ARGS(db_text(link->team_id), db_text(user_name)), NULL,
-                err) < 0)
-        return -1;
-    return member_row_insert(db, link->team_id, user_name, link->role, member, err);
+    return affected ? member_row_insert(db, &new, member, err) : no_link(err);
 }
 
 struct use {

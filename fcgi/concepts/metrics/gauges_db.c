@@ -14,9 +14,9 @@ DB_STATEMENT(hosts_statement) = {
     "SELECT h.name, h.state = 'active', h.sandboxes, h.vcpus, h.used_vcpus, h.memory_mb,"
     " h.used_memory_mb, COALESCE(p.total_mb, 0), COALESCE(p.used_mb, 0)"
     " FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id ORDER BY h.name LIMIT 10000"};
-DB_STATEMENT(teams_statement) = {"gauge.teams",
-                                 "SELECT slug, used_sandboxes, stopped_sandboxes FROM teams"
-                                 " ORDER BY used_sandboxes DESC, slug LIMIT ?"};
+DB_STATEMENT(teams_statement) = {
+    "gauge.teams", "SELECT slug, used_sandboxes, stopped_sandboxes FROM teams"
+                   " WHERE removed_at_ms IS NULL ORDER BY used_sandboxes DESC, slug LIMIT ?"};
 DB_STATEMENT(warm_statement) = {"gauge.warm",
                                 "SELECT state, COUNT(*) FROM warm_instances GROUP BY state"};
 DB_STATEMENT(operations_statement) = {

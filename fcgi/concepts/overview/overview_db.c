@@ -37,7 +37,7 @@ DB_STATEMENT(teams_statement) = {
     "overview.teams",
     "SELECT t.id, t.slug, t.plan, t.used_sandboxes, t.stopped_sandboxes, t.created_at_ms,"
     " (SELECT COUNT(*) FROM memberships m WHERE m.team_id = t.id)"
-    " FROM teams t WHERE t.slug > ? ORDER BY t.slug LIMIT ?"};
+    " FROM teams t WHERE t.slug > ? AND t.removed_at_ms IS NULL ORDER BY t.slug LIMIT ?"};
 
 #define SANDBOX_COLUMNS                                                                     \
     "SELECT s.id, t.slug, s.state, s.template_slug, v.version, s.cpu, s.memory_mb, h.name," \

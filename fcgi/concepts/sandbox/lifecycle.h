@@ -143,8 +143,8 @@ int sandbox_port_put(struct worker *worker, const char *id, struct exposed_port 
                      struct sandbox *sandbox, struct error **err);
 int sandbox_port_delete(struct worker *worker, const char *id, uint16_t port, struct error **err);
 
-/* Check a requested timeout against the plan of the sandbox's team and set it. 0: change
- * nothing. */
+/* Check a requested timeout against the plan of the sandbox's team and set it. 0: the sandbox's
+ * own, shortened to the longest of the plan. */
 int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeout_s,
                          struct error **err);
 

@@ -224,7 +224,7 @@ static int refresh_body(struct db *db, void *context, struct error **err)
     if (admission->deadline == DEADLINE_EXTENDED &&
         clock_in_s(timeout_s) <= sandbox->deadline_at_ms)
         return 0;
-    if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0)
+    if (admission->timeout_s && sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0)
         return -1;
     fault_point(FAULT_DEADLINE_EXTENDING);
     sandbox->deadline_at_ms = clock_in_s(sandbox->timeout_s);

@@ -18,8 +18,6 @@ int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeou
 {
     struct plan plan;
     struct team team;
-    if (!timeout_s)
-        return 0;
     if (team_get_by_slug(db, sandbox->team_slug, &team, err) < 0 ||
         plan_get(db, team.plan, &plan, err) < 0)
         return -1;
@@ -27,7 +25,10 @@ int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeou
         return error_set_field(err, ERR_INVALID_REQUEST, "/timeout",
                                "The plan %s allows a timeout of at most %u seconds.", plan.name,
                                plan.max_timeout_s);
-    sandbox->timeout_s = (uint32_t)timeout_s;
+    if (timeout_s)
+        sandbox->timeout_s = (uint32_t)timeout_s;
+    else if (sandbox->timeout_s > plan.max_timeout_s) /* of a plan that the team had before */
+        sandbox->timeout_s = plan.max_timeout_s;
     return 0;
 }
 
@@ -94,7 +95,7 @@ static int update_body(struct db *db, void *context, struct error **err)
     const struct sandbox_update *wanted = update->wanted;
     struct sandbox *sandbox = update->sandbox;
     if (lock(db, update->id, sandbox, err) < 0 ||
-        sandbox_take_timeout(db, sandbox, wanted->timeout_s, err) < 0)
+        (wanted->timeout_s && sandbox_take_timeout(db, sandbox, wanted->timeout_s, err) < 0))
         return -1;
     if (wanted->timeout_s && set_deadline(db, sandbox, clock_in_s(wanted->timeout_s), err) < 0)
         return -1;

@@ -50,7 +50,7 @@ DB_STATEMENT(state_statement) = {
 DB_STATEMENT(sizes_statement) = {
     "warm_plan.sizes",
     "SELECT p.disk_gb, COUNT(t.id) AS n FROM plans p LEFT JOIN teams t ON t.plan = p.name"
-    "   AND t.id <> '" TEAM_DEPLOYMENT_ID "'"
+    "   AND t.id <> '" TEAM_DEPLOYMENT_ID "' AND t.removed_at_ms IS NULL"
     " GROUP BY p.disk_gb ORDER BY n DESC, p.disk_gb LIMIT 4"};
 DB_STATEMENT(room_statement) = {
     "warm_plan.room",

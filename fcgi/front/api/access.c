@@ -370,10 +370,10 @@ int access_settle(struct api *api, const struct route *route, struct http_reques
         return -1;
     assert(!api->is_presumed);
     const char *team_id = access_team_id(&api->access, route);
-    if (!team_id)
-        return 0;
-    key_use_note(api->worker.db, &api->principal, team_id);
-    return check_role(api, route, team_id, err);
+    const struct team *named = api->access.team; /* also of a list, or of members */
+    if (team_id || named)
+        key_use_note(api->worker.db, &api->principal, team_id ? team_id : named->id);
+    return team_id ? check_role(api, route, team_id, err) : 0;
 }
 
 /* Read the rights of the client again, and check that they are enough for a transfer of the loaded

@@ -81,24 +81,7 @@ static void open_act(struct api *api, const struct route *route, const struct ht
     name_resource(audit, route, request);
 }
 
-int act_do(struct api *api, const struct route *route, struct http_request *request,
-           struct http_response *response, struct error **err)
-{
-    error_auto failure = NULL;
-    error_auto lost = NULL;
-    open_act(api, route, request);
-    if (audit_begin(&api->audit, api->worker.db, api->worker.ring, err) < 0)
-        return -1;
-    int result = route->handler(api, request, response, &failure);
-    if (audit_end(&api->audit, failure, &lost) < 0 && result == 0)
-        return error_move(err, &lost);
-    if (lost)
-        log_warning("cannot record a failed call in the audit log",
-                    LOG_STR("operation", route->operation), LOG_ERROR(lost));
-    return result == 0 ? 0 : error_move(err, &failure);
-}
-
-/* Note the number of unwritten refusals. An actor's refused acts have one row a minute. */
+/* Note the number of unwritten refusals. */
 static void name_refused(struct audit *audit, uint64_t unwritten)
 {
     if (!unwritten)
@@ -109,31 +92,72 @@ static void name_refused(struct audit *audit, uint64_t unwritten)
     audit_about(audit, text);
 }
 
-void act_refused(struct api *api, const struct route *route, const struct http_request *request,
-                 const struct error *failure)
+static bool is_refusal(const struct error *failure)
+{
+    return failure->code == ERR_INSUFFICIENT_SCOPE || failure->code == ERR_TEAM_FORBIDDEN;
+}
+
+/* Write the row of a refused act that changed nothing. An actor's refused acts have one row a
+ * minute. */
+static void write_refusal(struct api *api, const struct audit_action *action,
+                          const struct error *failure)
 {
     error_auto err = NULL;
     bool is_written;
     uint64_t unwritten;
-    if (failure->code != ERR_INSUFFICIENT_SCOPE && failure->code != ERR_TEAM_FORBIDDEN)
-        return;
-    open_act(api, route, request);
-    struct audit *audit = &api->audit;
-    if (!audit->action)
-        return;
-    audit->entry.result = AUDIT_REFUSED;
-    if (audit_refusal_count(api->worker.db, audit->entry.actor_id, &is_written, &unwritten, &err) <
-        0)
+    struct audit_entry *entry = &api->audit.entry;
+    entry->result = AUDIT_REFUSED;
+    if (audit_refusal_count(api->worker.db, entry->actor_id, &is_written, &unwritten, &err) < 0)
         log_warning("cannot count a refused call; the audit log lacks it",
-                    LOG_STR("actor", audit->entry.actor_id), LOG_ERROR(err));
+                    LOG_STR("actor", entry->actor_id), LOG_ERROR(err));
     if (err || !is_written)
         return;
-    name_refused(audit, unwritten);
-    COPY(audit->entry.action, audit->action->name);
-    COPY(audit->entry.error, error_api_code(failure->code));
-    if (audit_write(api->worker.db, api->worker.ring, &audit->entry, &err) < 0)
+    name_refused(&api->audit, unwritten);
+    COPY(entry->action, action->name);
+    COPY(entry->error, error_api_code(failure->code));
+    if (audit_write(api->worker.db, api->worker.ring, entry, &err) < 0)
         log_warning("cannot record a refused call in the audit log",
-                    LOG_STR("action", audit->entry.action), LOG_ERROR(err));
+                    LOG_STR("action", entry->action), LOG_ERROR(err));
+}
+
+/* Return whether a handler refused the act before it wrote a row. */
+static bool is_refused(const struct audit *audit, const struct error *failure)
+{
+    return failure && is_refusal(failure) && audit->action &&
+           audit->action->class != AUDIT_OUTSIDE && db_is_accompanied(audit->db);
+}
+
+int act_do(struct api *api, const struct route *route, struct http_request *request,
+           struct http_response *response, struct error **err)
+{
+    error_auto failure = NULL;
+    error_auto lost = NULL;
+    open_act(api, route, request);
+    if (audit_begin(&api->audit, api->worker.db, api->worker.ring, err) < 0)
+        return -1;
+    int result = route->handler(api, request, response, &failure);
+    const struct audit_action *action = api->audit.action;
+    if (is_refused(&api->audit, failure)) {
+        audit_leave(&api->audit);
+        write_refusal(api, action, failure);
+        return error_move(err, &failure);
+    }
+    if (audit_end(&api->audit, failure, &lost) < 0 && result == 0)
+        return error_move(err, &lost);
+    if (lost)
+        log_warning("cannot record a failed call in the audit log",
+                    LOG_STR("operation", route->operation), LOG_ERROR(lost));
+    return result == 0 ? 0 : error_move(err, &failure);
+}
+
+void act_refused(struct api *api, const struct route *route, const struct http_request *request,
+                 const struct error *failure)
+{
+    if (!is_refusal(failure))
+        return;
+    open_act(api, route, request);
+    if (api->audit.action)
+        write_refusal(api, api->audit.action, failure);
 }
 
 void act_signs_in(struct api *api, const struct login *login)

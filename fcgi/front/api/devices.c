@@ -59,13 +59,14 @@ int device_authorize(void *context, struct http_request *request, struct http_re
 
 /* Record the new key as an act of the user: the program has only shown the secret. */
 static void record_key(struct api *api, const struct http_request *request,
-                       const struct api_key *key, const char *user_id)
+                       const struct api_key *key, const struct device_user *user)
 {
     error_auto err = NULL;
     struct audit_entry entry = {.actor = AUDIT_SESSION, .result = AUDIT_DONE};
     snprintf(entry.action, sizeof entry.action, "%s", audit_KEY_CREATE.name);
     snprintf(entry.resource, sizeof entry.resource, "%s", key->id);
-    snprintf(entry.user_id, sizeof entry.user_id, "%s", user_id);
+    snprintf(entry.user_id, sizeof entry.user_id, "%s", user->id);
+    snprintf(entry.team_id, sizeof entry.team_id, "%s", user->personal_team_id);
     snprintf(entry.address, sizeof entry.address, "%s", request->remote_address);
     snprintf(entry.request_id, sizeof entry.request_id, "%s", request->request_id);
     if (audit_write(api->worker.db, api->worker.ring, &entry, &err) < 0)
@@ -78,12 +79,13 @@ int device_token(void *context, struct http_request *request, struct http_respon
 {
     struct api *api = context;
     struct api_key key;
-    char text[API_KEY_TEXT_SIZE], user_id[ID_SIZE];
+    struct device_user user;
+    char text[API_KEY_TEXT_SIZE];
     const char *code = json_string_value(json_object_get(request->json, "device_code"));
-    if (device_take_key(api->worker.db, api->worker.ring, api->settings, code, &key, text, user_id,
+    if (device_take_key(api->worker.db, api->worker.ring, api->settings, code, &key, text, &user,
                         err) < 0)
         return -1;
-    record_key(api, request, &key, user_id);
+    record_key(api, request, &key, &user);
     log_info("a program got a key after a user confirmed its login", LOG_STR("key", key.id),
              LOG_STR("address", request->remote_address));
     json_t *body = json_pack("{s:s, s:s, s:o}", "access_token", text, "token_type", "Bearer", "key",

@@ -30,6 +30,7 @@ static int make(struct api *api, const json_t *body, struct forks *forks, struct
     if (principal_team(&api->principal, original->team_slug, NULL, &request.team, err) < 0 ||
         sandbox_take_timeout(api->worker.db, original, request.timeout_s, err) < 0)
         return -1;
+    request.timeout_s = original->timeout_s;
     forks->list = xcalloc(request.count, sizeof *forks->list);
     forks->count = request.count;
     return sandbox_fork(&api->worker, original->id, &request, forks->list, err);

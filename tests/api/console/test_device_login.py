@@ -57,6 +57,8 @@ def test_a_program_is_let_in(stack, program, person, module_account):
     assert key["token_type"] == "Bearer" and key["key"]["name"] == "sandlot on laptop" and key["key"]["expires_at"]
     me = Api(stack, key["access_token"]).get("/v1/me").json()
     assert me["user"]["name"] == module_account.user
+    (entry,) = module_account.api.get(f"/v1/audit?resource={key['key']['id']}").json()["items"]
+    assert (entry["action"], entry["actor"]["user"]) == ("key.create", module_account.user)
     # Once, and the code is of no use any more.
     assert_error(ask(program, begun), 400, "expired_token")
     assert_error(person.browser.get(f"/v1/devices/{begun['user_code']}"), 404, "not_found")

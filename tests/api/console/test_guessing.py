@@ -108,6 +108,18 @@ def test_codes_are_few_from_anywhere(stack, account):
     assert_error(Browser(stack).sign_in(person.name, person.password, code_of(secret, 1)), 429, "rate_limited")
 
 
+def test_a_second_factor_takes_one_attempt_of_the_network(stack, account):
+    """The account has no attempts left, and guessers elsewhere take each one that it gets back."""
+    person = Person(stack, account.user)
+    secret = person.browser.post("/v1/me/totp").json()["secret"]
+    assert person.browser.post("/v1/me/totp/confirm", {"code": code_of(secret)}).status == 200
+    browser = Browser(stack)
+    fill(stack, f"account {person.name}", 0)
+    assert_error(browser.sign_in(person.name, person.password), 401, "second_factor_required", "/code")
+    fill(stack, f"account {person.name}", 0)
+    assert browser.sign_in(person.name, person.password, code_of(secret, 1)).status == 200
+
+
 def test_others_are_served_meanwhile(stack, account):
     """While as many passwords as may be are looked at, calls with a key find workers."""
     with concurrent.futures.ThreadPoolExecutor(12) as pool:

@@ -173,6 +173,16 @@ def test_teams_page_by_page_and_their_plans(stack, operator, account):
     assert_error(operator.api.get("/v1/operator/teams?limit=0"), 422, "invalid_request", "limit")
 
 
+def test_a_removed_team_is_not_listed(stack, operator, account):
+    team = account.make_team()
+    (row,) = stack.query("SELECT id FROM teams WHERE slug = %s", team)
+    stack.ctl("team", "remove", team)
+    left = "removed." + row["id"][4:]
+    assert not {team, left} & {one["slug"] for one in whole_list(operator.api, "/v1/operator/teams")}
+    assert_error(operator.api.request("PATCH", f"/v1/operator/teams/{left}", {"plan": "pro"}), 404, "not_found")
+    assert stack.query("SELECT plan FROM teams WHERE id = %s", row["id"]) == [{"plan": "basic"}]
+
+
 def test_users_and_teams_are_created(stack, operator, account):
     name, slug = (letter + secrets.token_hex(6) for letter in "ut")
     assert_error(account.api.post("/v1/operator/users", {"name": name}), 403, "insufficient_scope")

@@ -52,6 +52,13 @@ def test_an_owner_sees_keys_that_name_the_team_or_were_used_in_it(stack, account
     assert team in reached(Api(stack, unused["key"]))
 
 
+@pytest.mark.parametrize("path", ["/v1/sandboxes?team={}", "/v1/events?team={}", "/v1/teams/{}/members"])
+def test_a_list_of_the_team_is_a_use(stack, account, other_account, team, path):
+    used = other_account.key_document("read")
+    assert Api(stack, used["key"]).get(path.format(team)).status == 200
+    assert used["id"] in keys(account.api, team)
+
+
 def test_an_owner_sees_all_own_keys(account, team):
     mine = account.key_document("write")
     assert mine["id"] in keys(account.api, team)

@@ -103,6 +103,17 @@ def test_who_may_read_it_and_what_a_wrong_role_leaves(stack, account, other_acco
     account.api.destroy(sandbox_id)
 
 
+def test_refused_calls_of_an_actor_have_one_row_a_minute(stack, account, other_account):
+    team = account.make_team()
+    stack.ctl("team", "add-member", team, "--user", other_account.user, "--role", "member")
+    api = Api(stack, other_account.key("write"))
+    for _ in range(5):
+        refused = api.post(f"/v1/teams/{team}/invitations", {"name": account.user, "role": "member"})
+        assert_error(refused, 403, "insufficient_scope")
+    rows = entries(account.api, team=team, action="member.invite")
+    assert [(row["result"], row["resource"]) for row in rows] == [("refused", account.user)]
+
+
 def test_what_the_service_does_itself(account):
     sandbox_id = account.api.post("/v1/sandboxes", {"timeout": 1, "lifecycle": {"on_timeout": "pause"}}).json()["id"]
 

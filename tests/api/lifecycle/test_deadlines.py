@@ -127,3 +127,14 @@ def test_after_the_deadline_nothing_brings_it_back(make_sandbox):
     sandbox = make_sandbox(timeout=1)
     watch(sandbox)
     assert_error(sandbox.api.post(f"{sandbox.path}/resume"), 404, "not_found")
+
+
+@pytest.mark.parallel
+def test_a_resume_has_the_longest_timeout_of_the_present_plan(make_account, stack):
+    account = make_account("pro")
+    sandbox = Sandbox.create(account.api, timeout=7200)
+    sandbox.pause()
+    stack.ctl("team", "set-plan", account.team, "basic")
+    longest = account.api.get("/v1/sandbox_limits").json()["max_timeout"]
+    assert longest < 7200
+    assert sandbox.resume()["timeout"] == longest

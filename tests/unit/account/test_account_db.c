@@ -340,6 +340,54 @@ TEST(nothing_of_a_removed_team_stays)
     each_table(has_no_row, team.id);
 }
 
+TEST(no_name_keeps_a_team_from_its_removal)
+{
+    struct error *err = NULL;
+    struct user user, taker;
+    struct team team;
+    assert_ok(user_create(db, "keeper", &user, &err));
+    assert_ok(team_create(db, "kept", "pro", "keeper", &team, &err));
+    autofree char *name = xasprintf("removed-%s", team.id + strlen("tea_"));
+    assert_ok(user_create(db, name, &taker, &err));
+    assert_ok(team_remove(db, "kept", &err));
+    assert_fails(team_get_by_slug(db, "kept", &team, &err), ERR_NOT_FOUND);
+    error_clear(&err);
+}
+
+static unsigned events_of(const struct team *team, const char *kind)
+{
+    autofree char *query = xasprintf(
+        "SELECT 1 FROM event_outbox WHERE team_id = '%s' AND kind = '%s'", team->id, kind);
+    ask(query);
+    MYSQL_RES *result = mysql_store_result(raw);
+    unsigned count = (unsigned)mysql_num_rows(result);
+    mysql_free_result(result);
+    return count;
+}
+
+TEST(teams_learn_that_a_user_is_removed)
+{
+    struct error *err = NULL;
+    struct user user;
+    struct team owned, shared, joined;
+    struct member member;
+    assert_ok(user_create(db, "leaver", &user, &err));
+    assert_ok(user_create(db, "heir", &user, &err));
+    assert_ok(team_create(db, "leavers", "pro", "leaver", &owned, &err));
+    assert_ok(team_create(db, "theirs", "pro", "leaver", &shared, &err));
+    assert_ok(member_add(db, shared.id, "heir", ROLE_VIEWER, &member, &err));
+    assert_ok(team_create(db, "heirs", "pro", "heir", &joined, &err));
+    assert_ok(member_add(db, joined.id, "leaver", ROLE_MEMBER, &member, &err));
+    assert_ok(user_remove(db, "leaver", "heir", &err));
+    assert_int_equal(events_of(&owned, "member.removed"), 1);
+    assert_int_equal(events_of(&owned, "member.added"), 1);
+    assert_int_equal(events_of(&shared, "member.removed"), 1);
+    assert_int_equal(events_of(&shared, "member.added"), 1); /* by member_add() */
+    assert_int_equal(events_of(&joined, "member.removed"), 1);
+    assert_ok(member_get(db, owned.id, "heir", &member, &err));
+    assert_int_equal(member.role, ROLE_OWNER);
+}
+
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
 
 TEST_GROUP(schema_setup, schema_teardown)

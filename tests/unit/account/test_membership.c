@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "login/attempt.h"
 #include "login/device.h"
+#include "login/identity.h"
 #include "login/login.h"
 #include "unit/keyring.h"
 #include "unit/schema.h"
@@ -203,21 +204,102 @@ TEST(a_key_ends_with_its_sign_in)
     api_key_deinit(&key);
 }
 
+static long recorded(const char *action, const struct user *user)
+{
+    autofree char *sql = xasprintf(
+        "SELECT COUNT(*) FROM audit_log WHERE action = '%s' AND user_id = '%s'", action, user->id);
+    return server_ask(raw, sql);
+}
+
+TEST(a_user_of_a_provider_is_created_with_the_link)
+{
+    struct error *err = NULL;
+    struct user made, other;
+    struct identity_new new = {"https://login.example", "subject-1", "newcomer", "192.0.2.1"};
+    char id[ID_SIZE];
+    assert_ok(identity_create_user(db, ring, &new, &made, &err));
+    assert_ok(identity_find(db, new.issuer, new.subject, id, &err));
+    assert_string_equal(id, made.id);
+    assert_int_equal(recorded("user.create", &made), 1);
+    /* Without the link there is no user. */
+    new.name = "another";
+    assert_fails(identity_create_user(db, ring, &new, &other, &err), ERR_NAME_TAKEN);
+    error_clear(&err);
+    assert_fails(user_get_by_name(db, "another", &other, &err), ERR_NOT_FOUND);
+    error_clear(&err);
+}
+
+static bool is_in_group(const char *group, const void *context)
+{
+    return context && strcmp(group, context) == 0;
+}
+
+TEST(memberships_by_groups_are_recorded)
+{
+    struct error *err = NULL;
+    struct user made;
+    struct team works;
+    struct invitation invitation, *list;
+    struct member member;
+    unsigned count;
+    assert_ok(user_create(db, "engineer", &made, &err));
+    assert_ok(team_create(db, "works", "pro", "owner", &works, &err));
+    assert_ok(invitation_make(db, works.id, "engineer", ROLE_VIEWER, owner.id, &invitation, &err));
+    struct identity_groups groups = {
+        .user = {ring, made.id, "engineer", "192.0.2.1"},
+        .map = "devs=works:member,leads=works:owner,devs=guest:member",
+        .is_in = is_in_group,
+        .context = "devs",
+    };
+    assert_ok(identity_follow_groups(db, &groups, &err));
+    assert_ok(identity_follow_groups(db, &groups, &err));
+    assert_ok(member_get(db, works.id, "engineer", &member, &err));
+    assert_int_equal(member.role, ROLE_MEMBER);
+    assert_int_equal(recorded("member.add", &made), 1);
+    /* It could not be accepted any more. */
+    assert_ok(invitation_list_of_user(db, made.id, &list, &count, &err));
+    assert_int_equal(count, 0);
+    free(list);
+    /* The personal team of guest takes no member. */
+    assert_fails(member_get(db, guest.personal_team_id, "engineer", &member, &err), ERR_NOT_FOUND);
+    error_clear(&err);
+    groups.context = "leads";
+    assert_ok(identity_follow_groups(db, &groups, &err));
+    assert_int_equal(recorded("member.update", &made), 1);
+    groups.context = NULL;
+    assert_ok(identity_follow_groups(db, &groups, &err));
+    assert_fails(member_get(db, works.id, "engineer", &member, &err), ERR_NOT_FOUND);
+    error_clear(&err);
+    assert_int_equal(recorded("member.remove", &made), 1);
+    autofree char *events =
+        xasprintf("SELECT COUNT(*) FROM event_outbox WHERE team_id = '%s' AND kind IN"
+                  " ('member.added', 'member.removed')",
+                  works.id);
+    assert_int_equal(server_ask(raw, events), 2);
+}
+
 TEST(an_account_that_is_used_up_is_not_closed)
 {
     struct error *err = NULL;
     char address[46];
     for (unsigned i = 0; i < 100; i++) {
         snprintf(address, sizeof address, "192.0.2.%u", i);
-        assert_ok(attempt_charge(db, &(struct attempt){address, "victim"}, &err));
+        assert_ok(attempt_charge(db, &(struct attempt){address, "victim", false}, &err));
     }
-    const struct attempt guesser = {"198.51.100.1", "victim"}, user = {"203.0.113.1", "victim"};
+    struct attempt guesser = {"198.51.100.1", "victim", false};
+    struct attempt user = {"203.0.113.1", "victim", false};
     assert_ok(attempt_charge(db, &guesser, &err));
     assert_fails(attempt_charge(db, &guesser, &err), ERR_RATE_LIMITED);
     error_clear(&err);
     assert_ok(attempt_charge(db, &user, &err));
+    /* After the right password the user has this attempt again, for the code that comes next. It
+     * is not one of the account, which another guesser would take. */
+    assert_ok(attempt_refund(db, &user, &err));
+    assert_ok(attempt_charge(db, &(struct attempt){"198.51.100.2", "victim", false}, &err));
+    assert_ok(attempt_charge(db, &user, &err));
     /* The networks of one site count as one. */
-    const struct attempt one = {"2001:db8:1:1::1", "victim"}, other = {"2001:db8:1:2::1", "victim"};
+    struct attempt one = {"2001:db8:1:1::1", "victim", false};
+    struct attempt other = {"2001:db8:1:2::1", "victim", false};
     assert_ok(attempt_charge(db, &one, &err));
     assert_fails(attempt_charge(db, &other, &err), ERR_RATE_LIMITED);
     error_clear(&err);

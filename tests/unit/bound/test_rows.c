@@ -102,6 +102,12 @@ TEST(a_user_has_so_many_keys)
     server_say(raw, "UPDATE api_keys SET revoked_at_ms = 1 WHERE id = 'key_0'");
     assert_ok(make_key(&alice, &err));
     assert_fails_saying(make_key(&alice, &err), ERR_INVALID_REQUEST, "at most 1000");
+    /* Expired keys make room. */
+    server_say(raw, "UPDATE api_keys SET expires_at_ms = 1 WHERE id IN ('key_1', 'key_2')");
+    assert_ok(make_key(&alice, &err));
+    assert_int_equal(ask("SELECT COUNT(*) FROM api_keys WHERE revoked_at_ms > 1"), 2);
+    assert_ok(make_key(&alice, &err));
+    assert_fails_saying(make_key(&alice, &err), ERR_INVALID_REQUEST, "at most 1000");
 }
 
 static int make_ssh_key(const struct user *user, struct error **err)
@@ -459,6 +465,10 @@ TEST(refused_acts_of_an_actor_have_one_row)
     assert_true(is_written);
     assert_int_equal(unwritten, 3);
     assert_int_equal(ask("SELECT COUNT(*) FROM audit_refusals"), 2);
+    /* The clock was set back. */
+    server_say(raw, "UPDATE audit_refusals SET until_ms = 9000000000000");
+    assert_ok(audit_refusal_count(db, "key_a", &is_written, &unwritten, &err));
+    assert_true(is_written);
 }
 
 static void answer(const struct user *user, const char *key, size_t size)
@@ -505,10 +515,13 @@ static int take_image(const char *id, const char *team_id, const struct user *us
     return result;
 }
 
-/* acme and other have the plan pro; alice's own team has basic, which gives less. */
+/* acme and other have the plan pro; alice's own team has basic, which gives less. bob is no member
+ * of acme: his images there do not count elsewhere, and others of his do not count there. */
 TEST(memory_images_are_bounded_by_bytes)
 {
     struct error *err = NULL;
+    struct member member;
+    assert_ok(member_add(db, other.id, "alice", ROLE_MEMBER, &member, &err));
     server_say(raw, "UPDATE plans SET paused_memory_gb = IF(name = 'pro', 2, 1)");
     assert_int_equal(take_image("sbx_1", acme.id, &bob, 1024), 0);
     assert_int_equal(take_image("sbx_1", acme.id, &bob, 1024), 0); /* again: counted once */
@@ -521,6 +534,8 @@ TEST(memory_images_are_bounded_by_bytes)
     assert_int_equal(take_image("sbx_5", other.id, &alice, 1024), 0);
     assert_int_equal(ask("SELECT SUM(size_mb) FROM memory_images WHERE user_id = '%s'", alice.id),
                      1536);
+    assert_int_equal(take_image("sbx_6", bob.personal_team_id, &bob, 1024), 0);
+    assert_int_equal(take_image("sbx_7", acme.id, &bob, 512), 0);
 }
 
 TEST(the_authority_and_each_report_have_one_row)
