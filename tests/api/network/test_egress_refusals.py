@@ -54,9 +54,14 @@ def test_a_bad_rule_is_refused_at_its_member(api, rules, field):
     assert_error(api.post("/v1/sandboxes", {"allow_internet_access": False, "rules": rules}), 422, "invalid_request", field)
 
 
-def test_limits_need_a_policy_that_is_closed_besides(api):
-    answer = api.post("/v1/sandboxes", {"allow_internet_access": True, "rules": [{"host": HOST, "methods": ["GET"]}]})
-    assert_error(answer, 422, "invalid_request", "/rules/0/methods")
+@pytest.mark.parametrize("policy", [
+    {"allow_internet_access": True},
+    {"allow_internet_access": False, "allow_out": ["198.51.100.0/24", "0.0.0.0/0"]},
+    {"allow_internet_access": False, "allow_out": ["0.0.0.0/0:443"]},
+])
+def test_limits_need_a_policy_that_is_closed_besides(api, policy):
+    answer = api.post("/v1/sandboxes", {**policy, "rules": [{"host": HOST, "port": 80}, {"host": HOST, "methods": ["GET"]}]})
+    assert_error(answer, 422, "invalid_request", "/rules/1/methods")
 
 
 @pytest.mark.parametrize("name, body, field", [
