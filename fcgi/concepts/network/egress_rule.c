@@ -236,6 +236,8 @@ static int check_value(const char *text, const char *pointer, struct error **err
     char name[EGRESS_SECRET_NAME_MAX + 1];
     if (check_filled(text, pointer, err) < 0)
         return -1;
+    if (!text[strspn(text, " ")]) /* nginx would send that of the sandbox instead */
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer, "A value has more than spaces.");
     for (const char *at = strstr(text, MENTION); at; at = strstr(at, MENTION)) {
         at = read_mention(at, name);
         if (!at)

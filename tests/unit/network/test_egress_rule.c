@@ -143,6 +143,9 @@ TEST(a_secret_may_look_like_a_mention)
     json_auto_t *asked = rule_with("a${b");
     assert_fails_saying(schema_validate(egress_rule_item.members, asked, &err), ERR_INVALID_REQUEST,
                         "${secrets.NAME}");
+    json_auto_t *blank = rule_with("  ");
+    assert_fails_saying(schema_validate(egress_rule_item.members, blank, &err), ERR_INVALID_REQUEST,
+                        "more than spaces");
 }
 
 TEST(parameters_of_a_rule_replace_those_of_the_request)
