@@ -308,9 +308,14 @@ def test_a_request_that_the_guest_gives_up_ends_its_connection(plain, outside, s
 
 def test_the_check_knows_rules(plain):
     policy(plain, [{"host": HOST, "port": 80}, {"host": OTHER_HOST}])
-    for host, port, verdict in ((OTHER_HOST, 443, "allow"), (OTHER_HOST, 80, "deny"), (HOST, 443, "deny"), (HOST, 80, "allow")):
-        answer = plain.api.post(f"{plain.path}/network/check", {"host": host, "port": port}).json()
+    check = lambda host, port: plain.api.post(f"{plain.path}/network/check", {"host": host, "port": port}).json()
+    for host, port, verdict in ((OTHER_HOST, 443, "allow"), (OTHER_HOST, 80, "deny"), (HOST, 443, "deny"), (HOST, 80, "allow"),
+                                (HOST.upper(), 80, "allow"), (f"{HOST}.", 80, "allow")):
+        answer = check(host, port)
         assert (answer["verdict"], answer["reason"]) == (verdict, "egress_rule"), answer
+    policy(plain, [{"host": HOST}], deny_out=[f"{HOST}:443"])
+    answer = check(HOST, 443)
+    assert (answer["verdict"], answer["reason"], answer["entry"]) == ("deny", "entry", f"{HOST}:443"), answer
 
 
 # --- HTTP ---
