@@ -57,6 +57,7 @@ struct carried {
     char *host;        /* of its rule; owned */
     uint64_t revision; /* of the policy that last allowed this host */
     uint32_t sandbox;
+    uint32_t peer; /* the address of the proxy, or of the host of a rule without one */
     uint64_t tenant, user;
     uint64_t way; /* see filter_sandbox */
     int64_t moved_at_ms;
@@ -150,14 +151,18 @@ static void note_failure(const struct outlet *outlet, uint32_t address, const st
     filter_unlock(outlet->filter);
 }
 
-/* Let the next connection go to another address of the host, as the clients of a host do. */
+/* Let the next connection go to another address of the proxy or host, as other clients do. */
 static void note_address(const struct carried *carried)
 {
     struct filter *filter = carried->outlet->filter;
     filter_lock(filter);
-    struct lookup *lookup = lookup_find(&filter->lookups, carried->host);
+    const struct filter_sandbox *sandbox = filter_find(filter, carried->sandbox);
+    const json_t *proxy = sandbox ? sandbox->wire.policy.proxy : NULL;
+    const char *name =
+        carried->way ? json_string_value(json_object_get(proxy, "host")) : carried->host;
+    struct lookup *lookup = name ? lookup_find(&filter->lookups, name) : NULL;
     if (lookup)
-        lookup_failed(lookup, carried->flow.remote, clock_monotonic_ms());
+        lookup_failed(lookup, carried->peer, clock_monotonic_ms());
     filter_unlock(filter);
 }
 
@@ -165,7 +170,7 @@ static void fail(struct carried *carried, const char *reason)
 {
     if (carried->way || !is_of_way(carried)) /* otherwise the 502 of nginx says so */
         note_failure(carried->outlet, carried->sandbox, &carried->flow, reason);
-    else if (carried->host && carried->proxy.source.fd >= 0 && !carried->connected)
+    if (carried->proxy.source.fd >= 0 && !carried->connected)
         note_address(carried);
     abandon(carried);
 }
@@ -528,7 +533,7 @@ static void begin(struct carried *carried, int guest)
     const char *reason;
     uint16_t port = 0;
     filter_lock(outlet->filter);
-    uint32_t address = find_way(carried, &port, &reason);
+    uint32_t address = carried->peer = find_way(carried, &port, &reason);
     uint32_t source = sources_of(&outlet->filter->sources, carried->tenant);
     if (is_of_way(carried))
         ways_connected(&outlet->filter->ways, carried->rule_way);
