@@ -14,7 +14,7 @@
 #define MENTION       "${"
 #define MENTION_OURS  "${secrets."
 #define METHOD_MAX    20
-#define VALUE_MAX     1024 /* bytes of a value with mentions of secrets */
+#define VALUE_MAX     2048 /* bytes of a value with mentions of secrets, as in E2B's API */
 #define WIRE_TEXT_MAX 512
 
 const char *const egress_header_names[] = {
@@ -100,6 +100,10 @@ static int check_headers(const json_t *value, const char *pointer, struct error 
 
 static int check_query(const json_t *value, const char *pointer, struct error **err);
 
+static int check_filled_headers(const json_t *value, const char *pointer, struct error **err);
+
+static int check_filled_query(const json_t *value, const char *pointer, struct error **err);
+
 static const struct schema_member method_item = {
     .type = SCHEMA_STRING, .min = 1, .max = METHOD_MAX, .check = check_method};
 static const struct schema_member path_item = {
@@ -157,12 +161,12 @@ static const struct schema_member wire_rule_members[] = {
      .type = SCHEMA_MAP,
      .max = EGRESS_HEADERS_MAX,
      .item = &wire_value_item,
-     .check = check_headers},
+     .check = check_filled_headers},
     {.name = "query",
      .type = SCHEMA_MAP,
      .max = EGRESS_QUERY_MAX,
      .item = &wire_value_item,
-     .check = check_query},
+     .check = check_filled_query},
     LIMIT_MEMBERS,
     {.name = "secrets", .type = SCHEMA_ARRAY, .max = EGRESS_SECRETS_MAX, .item = &name_item},
     {.name = "refused", .type = SCHEMA_STRING, .max = WIRE_TEXT_MAX},
@@ -218,13 +222,22 @@ bool egress_is_mention(const char *text, char name[EGRESS_SECRET_NAME_MAX + 1])
     return rest && !*rest;
 }
 
-static int check_value(const char *text, const char *pointer, struct error **err)
+static int check_filled(const char *text, const char *pointer, struct error **err)
 {
-    char name[EGRESS_SECRET_NAME_MAX + 1];
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
             return error_set_field(err, ERR_INVALID_REQUEST, pointer,
                                    "A value has only printable ASCII characters.");
+    return 0;
+}
+
+static int check_value(const char *text, const char *pointer, struct error **err)
+{
+    char name[EGRESS_SECRET_NAME_MAX + 1];
+    if (check_filled(text, pointer, err) < 0)
+        return -1;
+    if (!text[strspn(text, " ")]) /* nginx would send that of the sandbox instead */
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer, "A value has more than spaces.");
     for (const char *at = strstr(text, MENTION); at; at = strstr(at, MENTION)) {
         at = read_mention(at, name);
         if (!at)
@@ -233,6 +246,10 @@ static int check_value(const char *text, const char *pointer, struct error **err
     }
     return 0;
 }
+
+/* A value of a request mentions secrets. A filled value has theirs, in which any text is allowed.
+ */
+typedef int value_check(const char *text, const char *pointer, struct error **err);
 
 /* Count the spellings of a header: nginx would send one value for each spelling. */
 static unsigned count_header(const json_t *headers, const char *known)
@@ -245,7 +262,8 @@ static unsigned count_header(const json_t *headers, const char *known)
     return count;
 }
 
-static int check_headers(const json_t *value, const char *pointer, struct error **err)
+static int check_each_header(const json_t *value, const char *pointer, value_check *check,
+                             struct error **err)
 {
     const char *name;
     json_t *text;
@@ -258,10 +276,20 @@ static int check_headers(const json_t *value, const char *pointer, struct error 
         if (count_header(value, name) > 1)
             return error_set_field(err, ERR_INVALID_REQUEST, at,
                                    "The rule sets this header twice.");
-        if (json_is_string(text) && check_value(json_string_value(text), at, err) < 0)
+        if (json_is_string(text) && check(json_string_value(text), at, err) < 0)
             return -1;
     }
     return 0;
+}
+
+static int check_headers(const json_t *value, const char *pointer, struct error **err)
+{
+    return check_each_header(value, pointer, check_value, err);
+}
+
+static int check_filled_headers(const json_t *value, const char *pointer, struct error **err)
+{
+    return check_each_header(value, pointer, check_filled, err);
 }
 
 /* --- query --- */
@@ -269,7 +297,8 @@ static int check_headers(const json_t *value, const char *pointer, struct error 
 #define PLAIN_OF_QUERY \
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~" /* RFC 3986 */
 
-static int check_query(const json_t *value, const char *pointer, struct error **err)
+static int check_each_parameter(const json_t *value, const char *pointer, value_check *check,
+                                struct error **err)
 {
     const char *name;
     json_t *text;
@@ -281,10 +310,20 @@ static int check_query(const json_t *value, const char *pointer, struct error **
                                    "The name of a query parameter has at most %d letters, digits, "
                                    "hyphens, dots, underscores and tildes.",
                                    EGRESS_QUERY_NAME_MAX);
-        if (json_is_string(text) && check_value(json_string_value(text), at, err) < 0)
+        if (json_is_string(text) && check(json_string_value(text), at, err) < 0)
             return -1;
     }
     return 0;
+}
+
+static int check_query(const json_t *value, const char *pointer, struct error **err)
+{
+    return check_each_parameter(value, pointer, check_value, err);
+}
+
+static int check_filled_query(const json_t *value, const char *pointer, struct error **err)
+{
+    return check_each_parameter(value, pointer, check_filled, err);
 }
 
 static int digit_of(char c)

@@ -127,17 +127,43 @@ static int admit_secret(void *context, const struct egress_place *place, const c
     return admit_one(admission->known, name, admission->host, field, err);
 }
 
+static bool is_everything(const char *text, uint16_t port)
+{
+    struct policy_entry entry;
+    error_auto ignored = NULL;
+    if (policy_entry_parse(text, &entry, &ignored) < 0)
+        return false;
+    bool is = entry.kind == POLICY_NETWORK && entry.network.family == POLICY_IPV4 &&
+              !entry.prefix_length && (!entry.port || entry.port == port);
+    policy_entry_deinit(&entry);
+    return is;
+}
+
+/* Return what to change in a policy that opens the port at all addresses; NULL: nothing. */
+static const char *opens_all(const json_t *stored, uint16_t port)
+{
+    size_t index;
+    json_t *entry;
+    if (json_is_true(json_object_get(stored, "allow_internet_access")))
+        return "With allow_internet_access, the sandbox can connect to the host without the rule; "
+               "set allow_internet_access to false.";
+    json_array_foreach (json_object_get(stored, "allow_out"), index, entry) {
+        if (is_everything(json_string_value(entry), port))
+            return "With 0.0.0.0/0 in allow_out, the sandbox can connect to the host without the "
+                   "rule; remove this entry.";
+    }
+    return NULL;
+}
+
 /* A rule with methods or paths would limit nothing where the host is open besides. */
 static int admit_limits(const json_t *stored, const json_t *rule, size_t index, struct error **err)
 {
     static const char *const members[] = {"methods", "paths"};
-    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+    const char *open = opens_all(stored, egress_port(rule));
+    for (size_t i = 0; open && i < ARRAY_SIZE(members); i++) {
         autofree char *field = xasprintf("/rules/%zu/%s", index, members[i]);
-        if (json_object_get(rule, members[i]) &&
-            json_is_true(json_object_get(stored, "allow_internet_access")))
-            return error_set_field(err, ERR_INVALID_REQUEST, field,
-                                   "With allow_internet_access, the sandbox can connect to the "
-                                   "host without the rule; set allow_internet_access to false.");
+        if (json_object_get(rule, members[i]))
+            return error_set_field(err, ERR_INVALID_REQUEST, field, "%s", open);
     }
     return 0;
 }

@@ -10,7 +10,11 @@
 
 int secret_check_value(const json_t *value, const char *pointer, struct error **err)
 {
-    for (const char *c = json_string_value(value); *c; c++)
+    const char *text = json_string_value(value);
+    if (*text && !text[strspn(text, " ")]) /* a header cannot have it */
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                               "The value of a secret has more than spaces.");
+    for (const char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
             return error_set_field(
                 err, ERR_INVALID_REQUEST, pointer,

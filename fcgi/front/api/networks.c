@@ -75,14 +75,18 @@ static int policy_in_question(struct api *api, const json_t *body, char **networ
     return -1;
 }
 
-/* A host with egress rules is reached through them, at their ports. */
+/* A host with egress rules is reached through them, at their ports, unless an entry denies it. */
 static void explain_rules(const char *network, const struct network_question *question,
                           struct network_verdict *verdict)
 {
     json_auto_t *stored = json_loads(network, 0, NULL);
-    if (!egress_has_host(stored, question->host, 0) || str_equal(verdict->reason, "name_service"))
+    autofree char *name = NULL;
+    error_auto ignored = NULL; /* an address has no rules */
+    if (policy_host_parse(question->host, &name, &ignored) < 0 ||
+        !egress_has_host(stored, name, 0) || str_equal(verdict->reason, "name_service") ||
+        (verdict->rule && verdict->verdict == POLICY_DENY))
         return;
-    bool is_port = question->port && egress_has_host(stored, question->host, question->port);
+    bool is_port = question->port && egress_has_host(stored, name, question->port);
     verdict->rule = NULL;
     verdict->asks = false;
     verdict->verdict = is_port ? POLICY_ALLOW : POLICY_DENY;

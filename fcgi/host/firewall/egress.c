@@ -38,16 +38,22 @@ static bool is_protected(const struct filter *filter, uint32_t address)
     return protected_reason(&filter->protected_networks, &remote);
 }
 
+static bool is_better(const struct lookup_address *one, const struct lookup_address *other)
+{
+    return !other || one->seen_at_ms > other->seen_at_ms ||
+           (one->seen_at_ms == other->seen_at_ms && one->failed_at_ms < other->failed_at_ms);
+}
+
 uint32_t egress_address_of(const struct filter *filter, const char *host)
 {
     const struct lookup *lookup = lookup_find(&filter->lookups, host);
-    const struct lookup_address *newest = NULL;
+    const struct lookup_address *best = NULL;
     uint32_t address = egress_proxy_address(host);
     for (size_t i = 0; lookup && i < lookup->count; i++)
-        if ((!newest || lookup->addresses[i].seen_at_ms > newest->seen_at_ms) &&
+        if (is_better(&lookup->addresses[i], best) &&
             !is_protected(filter, lookup->addresses[i].address))
-            newest = &lookup->addresses[i];
-    return newest ? newest->address : is_protected(filter, address) ? 0 : address;
+            best = &lookup->addresses[i];
+    return best ? best->address : is_protected(filter, address) ? 0 : address;
 }
 
 bool egress_is_denied(const struct policy *policy, const char *host, uint16_t port)

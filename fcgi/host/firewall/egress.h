@@ -6,8 +6,9 @@
 #include "firewall/filter.h"
 #include "http/http.h"
 
-/* Return an address of a host of egress rules, or of an egress proxy; 0: none. It is the last one
- * that an upstream resolver has named and that sandboxes may reach. */
+/* Return an address of a host of egress rules, or of an egress proxy; 0: none. It is in the last
+ * answer of an upstream resolver, and sandboxes may reach it. Of several, it is the one to which no
+ * connection has failed (lookup_failed()), or whose failure is the oldest. */
 uint32_t egress_address_of(const struct filter *filter, const char *host);
 
 /* Return whether an entry of the policy denies a host by its name. */

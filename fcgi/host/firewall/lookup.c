@@ -102,6 +102,13 @@ bool lookup_has(const struct lookup *lookup, uint32_t address)
     return false;
 }
 
+void lookup_failed(struct lookup *lookup, uint32_t address, int64_t now_ms)
+{
+    for (size_t i = 0; i < lookup->count; i++)
+        if (lookup->addresses[i].address == address)
+            lookup->addresses[i].failed_at_ms = now_ms;
+}
+
 static bool forget_old(struct lookup *lookup, int64_t now_ms)
 {
     size_t kept = 0, before = lookup->count;
@@ -125,7 +132,7 @@ static bool see(struct lookup *lookup, uint32_t address, int64_t now_ms)
     }
     if (lookup->count < LOOKUP_ADDRESSES_MAX)
         oldest = &lookup->addresses[lookup->count++];
-    *oldest = (struct lookup_address){address, now_ms};
+    *oldest = (struct lookup_address){address, now_ms, 0};
     return true;
 }
 

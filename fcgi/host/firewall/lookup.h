@@ -27,6 +27,7 @@
 struct lookup_address {
     uint32_t address; /* host byte order */
     int64_t seen_at_ms;
+    int64_t failed_at_ms; /* a connection to it failed; 0: never */
 };
 
 struct lookup {
@@ -55,6 +56,9 @@ struct lookup *lookup_use(struct lookup_list *list, const char *name);
 void lookup_release(struct lookup_list *list, struct lookup *lookup);
 
 bool lookup_has(const struct lookup *lookup, uint32_t address);
+
+/* Note that a connection to an address failed. */
+void lookup_failed(struct lookup *lookup, uint32_t address, int64_t now_ms);
 
 /* Store an answer, and the time until the next question. count 0: no answer, or no address in it.
  * Returns true when an address is new, or an old one was dropped. */

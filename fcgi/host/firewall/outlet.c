@@ -57,6 +57,7 @@ struct carried {
     char *host;        /* of its rule; owned */
     uint64_t revision; /* of the policy that last allowed this host */
     uint32_t sandbox;
+    uint32_t peer; /* the address of the proxy, or of the host of a rule without one */
     uint64_t tenant, user;
     uint64_t way; /* see filter_sandbox */
     int64_t moved_at_ms;
@@ -114,7 +115,7 @@ static void carried_free(struct carried *carried)
         carried->next->link = carried->link;
     if (is_of_way(carried)) {
         outlet->way_count--;
-        atomic_fetch_sub(&outlet->filter->ways.connections[carried->rule_way], 1);
+        ways_ended(&outlet->filter->ways, carried->rule_way, clock_monotonic_ms());
     } else {
         outlet->count--;
     }
@@ -150,10 +151,27 @@ static void note_failure(const struct outlet *outlet, uint32_t address, const st
     filter_unlock(outlet->filter);
 }
 
+/* Let the next connection go to another address of the proxy or host, as other clients do. */
+static void note_address(const struct carried *carried)
+{
+    struct filter *filter = carried->outlet->filter;
+    filter_lock(filter);
+    const struct filter_sandbox *sandbox = filter_find(filter, carried->sandbox);
+    const json_t *proxy = sandbox ? sandbox->wire.policy.proxy : NULL;
+    const char *name =
+        carried->way ? json_string_value(json_object_get(proxy, "host")) : carried->host;
+    struct lookup *lookup = name ? lookup_find(&filter->lookups, name) : NULL;
+    if (lookup)
+        lookup_failed(lookup, carried->peer, clock_monotonic_ms());
+    filter_unlock(filter);
+}
+
 static void fail(struct carried *carried, const char *reason)
 {
     if (carried->way || !is_of_way(carried)) /* otherwise the 502 of nginx says so */
         note_failure(carried->outlet, carried->sandbox, &carried->flow, reason);
+    if (carried->proxy.source.fd >= 0 && !carried->connected)
+        note_address(carried);
     abandon(carried);
 }
 
@@ -287,7 +305,8 @@ static void on_end(struct loop_source *source, uint32_t events)
         return;
     close_if_over(&carried->guest);
     close_if_over(&carried->proxy);
-    if (carried->guest.closed && carried->proxy.closed) {
+    /* nginx ends both directions at once. A server may never end its own. */
+    if (carried->proxy.closed && (carried->guest.closed || is_of_way(carried))) {
         carried_free(carried);
         return;
     }
@@ -330,13 +349,19 @@ static bool keeps_host(struct carried *carried, const struct filter_sandbox *san
            !egress_is_denied(policy, carried->host, port);
 }
 
+/* Return the number of the sandbox's way through its egress proxy; 0: it has no proxy. */
+static uint64_t way_of(const struct filter_sandbox *sandbox)
+{
+    return sandbox->wire.policy.proxy ? sandbox->way : 0;
+}
+
 static bool may_stay(struct carried *carried)
 {
     struct filter *filter = carried->outlet->filter;
     const struct filter_sandbox *sandbox = filter_find(filter, carried->sandbox);
     if (!sandbox || sandbox->closed || sandbox->wire.tenant != carried->tenant ||
-        sources_is_missing(&filter->sources, carried->tenant) ||
-        (carried->way && sandbox->way != carried->way) || has_vanished(&carried->proxy))
+        sources_is_missing(&filter->sources, carried->tenant) || carried->way != way_of(sandbox) ||
+        has_vanished(&carried->proxy))
         return false;
     if (is_of_way(carried))
         return keeps_host(carried, sandbox);
@@ -446,7 +471,7 @@ static uint32_t find_way(struct carried *carried, uint16_t *port, const char **r
     if (!sandbox || sandbox->closed || (!proxy && !is_of_way(carried)) ||
         (is_of_way(carried) && !find_target(carried, sandbox)))
         return 0;
-    carried->way = proxy ? sandbox->way : 0;
+    carried->way = way_of(sandbox);
     carried->tenant = sandbox->wire.tenant;
     carried->user = sandbox->wire.user;
     *reason = "the sandbox, its team or its user has too many connections";
@@ -508,7 +533,7 @@ static void begin(struct carried *carried, int guest)
     const char *reason;
     uint16_t port = 0;
     filter_lock(outlet->filter);
-    uint32_t address = find_way(carried, &port, &reason);
+    uint32_t address = carried->peer = find_way(carried, &port, &reason);
     uint32_t source = sources_of(&outlet->filter->sources, carried->tenant);
     if (is_of_way(carried))
         ways_connected(&outlet->filter->ways, carried->rule_way);

@@ -11,7 +11,7 @@
  * nginx comes through a socket of its own for each way (ways.h). The firewall has decided about
  * each request there. It connects to the host of the rule, or to the egress proxy of the sandbox if
  * it has one. Connections of nginx stay when rules change, because an upload would end, but not
- * when the policy no longer allows their host.
+ * when the policy no longer allows their host, or has another proxy.
  */
 #pragma once
 

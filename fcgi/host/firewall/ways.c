@@ -20,8 +20,9 @@ static const struct kind once = {EGRESS_WAYS_KEPT, EGRESS_WAYS_MAX, EGRESS_WAYS_
 static bool is_free(struct ways *ways, int number, int64_t now_ms, const struct kind *kind)
 {
     int64_t used_at_ms = ways->all[number].used_at_ms;
-    return !(kind->shared && atomic_load(&ways->connections[number])) &&
-           (!used_at_ms || now_ms - used_at_ms > WAY_REST_MS);
+    bool rests = now_ms - used_at_ms > WAY_REST_MS &&
+                 now_ms - atomic_load(&ways->ended_at_ms[number]) > WAY_REST_MS;
+    return !(kind->shared && atomic_load(&ways->connections[number])) && (!used_at_ms || rests);
 }
 
 static int take(struct ways *ways, const struct kind *kind, const struct way *asked, int64_t now_ms)
@@ -52,6 +53,12 @@ int ways_take(struct ways *ways, const struct way *asked, int64_t now_ms)
 {
     int number = take(ways, &kept, asked, now_ms);
     return number >= 0 ? number : take(ways, &once, asked, now_ms);
+}
+
+void ways_ended(struct ways *ways, int number, int64_t now_ms)
+{
+    atomic_store(&ways->ended_at_ms[number], now_ms);
+    atomic_fetch_sub(&ways->connections[number], 1);
 }
 
 void ways_connected(struct ways *ways, int number)

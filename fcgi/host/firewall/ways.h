@@ -14,7 +14,7 @@
 
 #include "network/egress_rule.h"
 
-#define WAY_REST_MS 30000 /* without a use, until another rule may get it */
+#define WAY_REST_MS 30000 /* without a request or connection, until another rule may get it */
 
 struct way {
     uint32_t sandbox; /* its address */
@@ -26,7 +26,9 @@ struct way {
 
 struct ways {
     struct way all[EGRESS_WAYS_MAX];
-    atomic_uint connections[EGRESS_WAYS_MAX]; /* the outlet's thread counts them */
+    /* The outlet's thread counts connections, and notes when the last one of a way ended. */
+    atomic_uint connections[EGRESS_WAYS_MAX];
+    _Atomic int64_t ended_at_ms[EGRESS_WAYS_MAX];
 };
 
 /* Return the number of the way for this sandbox, rules and rule. Take a free one if they have none.
@@ -35,3 +37,7 @@ int ways_take(struct ways *ways, const struct way *asked, int64_t now_ms);
 
 /* Note that nginx has connected: a way for one connection is free again. */
 void ways_connected(struct ways *ways, int number);
+
+/* Note the end of a connection that was counted. The caller needs no lock. nginx may repeat its
+ * request on a new connection at once, so the way stays with its rule for WAY_REST_MS. */
+void ways_ended(struct ways *ways, int number, int64_t now_ms);

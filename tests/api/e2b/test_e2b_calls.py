@@ -227,11 +227,15 @@ def test_secrets_and_rules(call, sandbox):
     shown = sandbox.api.get(f"{sandbox.path}/network").json()["rules"]
     assert shown == [{"host": "api.example.com", "headers": {"Authorization": "Bearer ${secrets.%s}" % name}}]
     assert call("GET", f"/sandboxes/{name_of(sandbox)}").json()["network"]["rules"] == rules
+    long = {"api.example.com": [{"transform": {"headers": {"Cookie": "v" * 2048}}}]}
+    assert call("PUT", path, {"rules": long}).status == 204
     for bad in ({"api.example.com": [{"transform": {"headers": {"X-Own": "v"}}}]},
                 {"api.example.com": [{"transform": {"headers": {"Cookie": "a\r\nb: c"}}}]},
                 {"*.example.com": [{"transform": {"headers": {"Cookie": "v"}}}]},
                 {"api.example.com": {"transform": {"headers": {"Cookie": "v"}}}}, {"api.example.com": ["Cookie"]},
-                {"api.example.com": [{"transform": {"headers": {"Cookie": 1}}}]}):
+                {"api.example.com": [{"transform": {"headers": {"Cookie": 1}}}]},
+                {"api.example.com": [{"transform": {"headers": {"Cookie": "v" * 2049}}}]},
+                {"api.example.com": [{"transform": {"headers": {"Cookie": "v"}}}, {"transform": {"headers": {"Token": "w"}}}]}):
         assert_refused(call("PUT", path, {"rules": bad}), 400)
     bound = call("POST", f"/secrets/{name}", {"value": "third", "metadata": {"hosts": "other.example"}})
     assert bound.status == 200 and bound.json()["metadata"] == {"hosts": "other.example"}, bound

@@ -238,6 +238,19 @@ def test_requests_of_rules_leave_through_the_proxy(sandbox, outside, tls, proxy)
     assert "sk-" + PASSWORD in ask(sandbox) and len(outside.requests()) == before + 1, "not the direct connection"
 
 
+def test_a_new_proxy_ends_an_open_request_of_a_rule_that_left_without_it(sandbox, outside, tls):
+    closed = {"allow_internet_access": False, "rules": [{"host": HOST}]}
+    policy(sandbox, None, egress_proxy=None, **closed)
+    sandbox.data.check("rm -f /tmp/socket.log")
+    sandbox.data.background("python3", sandbox.put_guest("tls_socket.py"), HOST, "/tmp/socket.log")
+    lines = lambda: sandbox.data.check("cat /tmp/socket.log 2>/dev/null || true").split()
+    wait_until(lambda: "open" in lines(), 15, "the WebSocket")
+    policy(sandbox, None, egress_proxy=None, deny_out=["198.51.100.7"], **closed)
+    assert ask(sandbox) and lines() == ["open"], "a change that does not concern it"
+    policy(sandbox, SOCKS, **closed)
+    wait_until(lambda: "ended" in lines(), 30, "the end of the WebSocket")
+
+
 # --- closed ---
 
 

@@ -30,6 +30,7 @@ def api(module_account):
     ([{"host": HOST, "headers": {"X-Own": "v"}}], "/rules/0/headers/X-Own"),
     ([{"host": HOST, "headers": {"Cookie": "a", "cookie": "b"}}], "/rules/0/headers/Cookie"),
     ([{"host": HOST, "headers": {"Cookie": "a\nb"}}], "/rules/0/headers/Cookie"),
+    ([{"host": HOST, "headers": {"Cookie": "  "}}], "/rules/0/headers/Cookie"),
     ([{"host": HOST, "headers": {"Cookie": "${secret.llm}"}}], "/rules/0/headers/Cookie"),
     ([{"host": HOST, "headers": {"Cookie": "${secrets.nothing}"}}], "/rules/0/headers/Cookie"),
     ([{"host": HOST}, {"host": OTHER_HOST, "headers": BEARER}], "/rules/1/headers/Authorization"),
@@ -54,15 +55,21 @@ def test_a_bad_rule_is_refused_at_its_member(api, rules, field):
     assert_error(api.post("/v1/sandboxes", {"allow_internet_access": False, "rules": rules}), 422, "invalid_request", field)
 
 
-def test_limits_need_a_policy_that_is_closed_besides(api):
-    answer = api.post("/v1/sandboxes", {"allow_internet_access": True, "rules": [{"host": HOST, "methods": ["GET"]}]})
-    assert_error(answer, 422, "invalid_request", "/rules/0/methods")
+@pytest.mark.parametrize("policy", [
+    {"allow_internet_access": True},
+    {"allow_internet_access": False, "allow_out": ["198.51.100.0/24", "0.0.0.0/0"]},
+    {"allow_internet_access": False, "allow_out": ["0.0.0.0/0:443"]},
+])
+def test_limits_need_a_policy_that_is_closed_besides(api, policy):
+    answer = api.post("/v1/sandboxes", {**policy, "rules": [{"host": HOST, "port": 80}, {"host": HOST, "methods": ["GET"]}]})
+    assert_error(answer, 422, "invalid_request", "/rules/1/methods")
 
 
 @pytest.mark.parametrize("name, body, field", [
     ("x", {"value": "v"}, "/hosts"),
     ("x", {"hosts": ["a.example"]}, "/value"),
     ("x", {"value": "a\nb", "hosts": ["a.example"]}, "/value"),
+    ("x", {"value": "  ", "hosts": ["a.example"]}, "/value"),
     ("x", {"value": "ü", "hosts": ["a.example"]}, "/value"),
     ("x", {"value": "v" * 4097, "hosts": ["a.example"]}, "/value"),
     ("x", {"value": "v", "hosts": []}, "/hosts"),

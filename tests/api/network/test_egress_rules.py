@@ -166,13 +166,14 @@ def grpc(sandbox, target, *arguments):
 def test_a_grpc_call_gets_the_secret_and_its_trailers_come_back(plain, outside):
     policy(plain, [{"host": HOST, "headers": BEARER, "paths": ["/echo.Echo/*"]}])
     before = len(outside.requests())
-    answer = grpc(plain, "/echo.Echo/Once", "-H", "Authorization: Bearer mine", "-H", "X-HTTP-Method-Override: PUT")
+    answer = grpc(plain, "/echo.Echo/Once", "-H", "Authorization: Bearer mine", "-H", "X-HTTP-Method-Override: PUT",
+                  "-H", "X-Original-URL: /echo.Other/Once")
     got = outside.requests()[before:]
     assert "grpc-status: 0" in answer and "grpc-message: done" in answer, answer
     assert [one["target"] for one in got] == ["/echo.Echo/Once"] and got[0]["body"] == 5, answer
     sent = dict(got[0]["headers"])
     assert (sent["authorization"], sent["te"], sent[":authority"]) == (f"Bearer {VALUE}", "trailers", HOST), sent
-    assert "x-http-method-override" not in sent
+    assert not {"x-http-method-override", "x-original-url"} & set(sent)
     assert "egress_refused" in grpc(plain, "/echo.Other/Once") and len(outside.requests()) == before + 1
     outside.show("strange")
     try:
@@ -293,11 +294,28 @@ def test_a_host_without_a_rule_is_not_the_proxys(plain, outside):
     assert addresses.split()[0] == "169.254.0.1"
 
 
+def test_a_request_that_the_guest_gives_up_ends_its_connection(plain, outside, stack):
+    """Also when the server neither answers nor ends its side: such connections would use up the sandbox's places."""
+    (firewall,) = FirewallProcess(stack).pids()
+    command = stack.on_host("ss", "-Htnp", "dst", outside.address)
+    held = lambda: [line for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+                    if f"pid={firewall}," in line]
+    plain.data.background("curl", "-sS", "--max-time", "10", f"https://{HOST}/silent")
+    wait_until(lambda: [got for got in outside.requests() if got["target"] == "/silent"], 9, "the request")
+    assert held()
+    wait_until(lambda: not held(), 40, "the end of its connection")
+
+
 def test_the_check_knows_rules(plain):
     policy(plain, [{"host": HOST, "port": 80}, {"host": OTHER_HOST}])
-    for host, port, verdict in ((OTHER_HOST, 443, "allow"), (OTHER_HOST, 80, "deny"), (HOST, 443, "deny"), (HOST, 80, "allow")):
-        answer = plain.api.post(f"{plain.path}/network/check", {"host": host, "port": port}).json()
+    check = lambda host, port: plain.api.post(f"{plain.path}/network/check", {"host": host, "port": port}).json()
+    for host, port, verdict in ((OTHER_HOST, 443, "allow"), (OTHER_HOST, 80, "deny"), (HOST, 443, "deny"), (HOST, 80, "allow"),
+                                (HOST.upper(), 80, "allow"), (f"{HOST}.", 80, "allow")):
+        answer = check(host, port)
         assert (answer["verdict"], answer["reason"]) == (verdict, "egress_rule"), answer
+    policy(plain, [{"host": HOST}], deny_out=[f"{HOST}:443"])
+    answer = check(HOST, 443)
+    assert (answer["verdict"], answer["reason"], answer["entry"]) == ("deny", "entry", f"{HOST}:443"), answer
 
 
 # --- HTTP ---
@@ -352,8 +370,11 @@ def test_methods_and_paths(plain, outside):
         status, body = curl(plain, "-X", method, url=f"https://{HOST}/exact")
         assert status == 403 and json.loads(body)["error"] == "egress_refused" and "method" in body, body
     assert len(outside.requests()) == before
-    status, body = curl(plain, "-H", "X-HTTP-Method-Override: DELETE", url=f"https://{HOST}/exact")
-    assert status == 200 and not values(body, "x-http-method-override")
+    names = "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Original-URL", "X-Rewrite-URL"
+    lines = [word for name in names for word in ("-H", f"{name}: /upload")]
+    status, body = curl(plain, *lines, "-H", "X-Other: kept", url=f"https://{HOST}/exact")
+    assert status == 200 and values(body, "x-other") == ["kept"], body
+    assert not [name for name in names if values(body, name.lower())], "a server could take method or path from them"
 
 
 def test_the_first_rule_with_method_and_path_decides(plain, outside):
@@ -565,6 +586,15 @@ def test_no_answer_has_the_value(api, plain):
              api.get(f"{plain.path}/network").json(), api.get("/v1/audit?limit=200").json()]
     assert VALUE not in json.dumps(shown)
     assert ["llm"] == [entry["resource"] for entry in shown[-1]["items"] if entry["action"] == "secret.put"][-1:]
+
+
+def test_a_secret_may_have_any_printable_text(plain, api, outside):
+    """Also text that looks like a mention of a secret, or like a variable of nginx."""
+    value = 'a${b ${secrets.llm} $host "c\\d\' {%s}' % random.token_hex(4)
+    assert api.request("PUT", "/v1/secrets/odd", {"value": value, "hosts": [HOST]}).status in (200, 201)
+    policy(plain, [{"host": HOST, "headers": {"X-Api-Key": "${secrets.odd}"}}])
+    status, body = curl(plain)
+    assert status == 200 and values(body, "x-api-key") == [value], body
 
 
 # --- servers outside ---

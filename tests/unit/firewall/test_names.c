@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/mem.h"
 #include "firewall/dns_decide.h"
+#include "firewall/egress.h"
 #include "firewall/names.h"
 #include "firewall/upstreams.h"
 
@@ -96,6 +97,25 @@ TEST(watches_are_asked_in_turn_and_at_a_rate)
     assert_null(list->at);
     assert_int_equal(list->count, 0);
     free(list);
+}
+
+TEST(a_host_that_fails_at_one_address_is_tried_at_another)
+{
+    static const uint32_t old[] = {X - 1}, both[] = {X, Y};
+    struct filter *filter = calloc(1, sizeof *filter);
+    struct lookup *lookup = lookup_use(&filter->lookups, "a.example");
+    assert_int_equal(egress_address_of(filter, "a.example"), 0);
+    lookup_answered(lookup, old, 1, NOW - 1, 0);
+    lookup_answered(lookup, both, 2, NOW, 0);
+    assert_int_equal(egress_address_of(filter, "a.example"), X);
+    lookup_failed(lookup, X, NOW + 1);
+    assert_int_equal(egress_address_of(filter, "a.example"), Y);
+    lookup_answered(lookup, both, 2, NOW + 2, 0);
+    assert_int_equal(egress_address_of(filter, "a.example"), Y);
+    lookup_failed(lookup, Y, NOW + 3);
+    assert_int_equal(egress_address_of(filter, "a.example"), X);
+    lookup_release(&filter->lookups, lookup);
+    free(filter);
 }
 
 TEST(there_is_an_end_to_lookups)

@@ -41,6 +41,21 @@ TEST(one_is_free_after_a_rest_without_connections)
     assert_int_equal(ways_take(ways, &first, NOW + WAY_REST_MS + 1), 3);
 }
 
+/* nginx may connect to it again, with the request of a connection that has just ended. */
+TEST(one_rests_after_its_last_connection)
+{
+    autofree struct ways *ways = xcalloc(1, sizeof *ways);
+    struct way first = way_of(1, 1, 1), second = way_of(2, 2, 2);
+    const int64_t end = NOW + 2 * WAY_REST_MS;
+    assert_int_equal(ways_take(ways, &first, NOW), 0);
+    atomic_store(&ways->connections[0], 1);
+    ways_ended(ways, 0, end);
+    assert_int_equal(atomic_load(&ways->connections[0]), 0);
+    assert_int_equal(ways_take(ways, &second, end + WAY_REST_MS), 1);
+    second.rule = 1;
+    assert_int_equal(ways_take(ways, &second, end + WAY_REST_MS + 1), 0);
+}
+
 TEST(a_team_has_so_many)
 {
     autofree struct ways *ways = xcalloc(1, sizeof *ways);

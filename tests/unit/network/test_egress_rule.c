@@ -122,6 +122,32 @@ TEST(mentions_are_filled_once)
     assert_null(egress_value_fill("${other}", value_of, NULL));
 }
 
+static json_t *rule_with(const char *value)
+{
+    return json_pack("{s:s, s:{s:s}, s:{s:s}}", "host", HOST, "headers", "cookie", value, "query",
+                     "key", value);
+}
+
+/* The firewall gets values that are filled already. */
+TEST(a_secret_may_look_like_a_mention)
+{
+    struct error *err = NULL;
+    static const char *const values[] = {"a${b", "${secrets.", "${other}", "$\"\\'{}"};
+    for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+        json_auto_t *filled = json_pack("{s:[o]}", "rules", rule_with(values[i]));
+        assert_ok(schema_validate(egress_wire_members, filled, &err));
+    }
+    json_auto_t *broken = json_pack("{s:[o]}", "rules", rule_with("a\r\nb"));
+    assert_fails_saying(schema_validate(egress_wire_members, broken, &err), ERR_INVALID_REQUEST,
+                        "printable");
+    json_auto_t *asked = rule_with("a${b");
+    assert_fails_saying(schema_validate(egress_rule_item.members, asked, &err), ERR_INVALID_REQUEST,
+                        "${secrets.NAME}");
+    json_auto_t *blank = rule_with("  ");
+    assert_fails_saying(schema_validate(egress_rule_item.members, blank, &err), ERR_INVALID_REQUEST,
+                        "more than spaces");
+}
+
 TEST(parameters_of_a_rule_replace_those_of_the_request)
 {
     static const char *const targets[][2] = {

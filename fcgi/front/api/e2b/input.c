@@ -59,8 +59,9 @@ static const struct schema_member transform_members[] = {
 static const struct schema_member rule_members[] = {
     {.name = "transform", .type = SCHEMA_OBJECT, .members = transform_members}, {.name = NULL}};
 static const struct schema_member rule_item = {.type = SCHEMA_OBJECT, .members = rule_members};
-static const struct schema_member rules_item = {
-    .type = SCHEMA_ARRAY, .max = EGRESS_RULES_MAX, .item = &rule_item};
+/* As in E2B's API: of several rules of /v1 without methods and paths, the first alone would count.
+ */
+static const struct schema_member rules_item = {.type = SCHEMA_ARRAY, .max = 1, .item = &rule_item};
 
 #define POLICY_MEMBERS                                                                           \
     {.name = "allowOut",                                                                         \

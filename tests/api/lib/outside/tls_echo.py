@@ -12,6 +12,7 @@ such a line in DIRECTORY/requests. Some paths do more:
     /socket         a WebSocket that sends back what it gets
     /close          the connection ends after the answer, which does not say so
     /drop           the connection ends without an answer
+    /silent         neither an answer nor the end of the connection, for a minute
     /last           an answer as to other paths, and the connection ends without an answer to its next request
 
 A client that takes HTTP/2 alone gets such JSON as the one message of a gRPC call, with the status in a trailer.
@@ -151,6 +152,10 @@ class Handler(BaseHTTPRequestHandler):
         self.was_last = True
 
     def serve_drop(self):
+        self.close_connection = True
+
+    def serve_silent(self):
+        time.sleep(60)
         self.close_connection = True
 
     def serve_events(self):
