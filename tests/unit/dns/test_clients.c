@@ -128,7 +128,7 @@ TEST_WITH(the_address_with_most_loses_a_connection, set_up, tear_down)
     int honest = connect_from(fixture, HONEST);
     assert_int_equal(closed_count(fixture), 1);
     assert_true(is_closed(fixture->held[EACH - 1]));
-    /* Who has lost one, and connects again, has as many as the others, and takes no place. */
+    /* An address that has lost one, and connects again, would have as many as the others. */
     int again = connect_from(fixture, 0);
     assert_true(is_closed(again));
     assert_false(is_closed(honest));
