@@ -14,8 +14,8 @@
 #include "dns/listen.h"
 #include "firewall/dns_decide.h"
 
-#define QUESTION_MAX   1024 /* bytes; several times the size of a name, a type and EDNS options */
-#define WAITING_MAX    64   /* questions of one sandbox that wait for an upstream */
+#define QUESTION_MAX   1024  /* bytes; several times the size of a name, a type and EDNS options */
+#define WAITING_MAX    64    /* questions of one sandbox that wait for an upstream */
 #define HOLD_MIN_MS    60000 /* curl, browsers and others use an answer for a minute at least */
 #define HOLD_STEP_MS   10000
 #define CLOCK_SLACK_MS 1000

@@ -58,8 +58,8 @@ static int connect_from(struct fixture *fixture, unsigned number)
                                     .sin_addr.s_addr = htonl(address_of(number))};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(fd, (const struct sockaddr *)&own, sizeof own), 0);
-    assert_int_equal(
-        connect(fd, (const struct sockaddr *)&fixture->server, sizeof fixture->server), 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&fixture->server, sizeof fixture->server),
+                     0);
     run(fixture);
     return fd;
 }

@@ -36,8 +36,8 @@ TEST(protects_special_networks)
         "64:ff9b::a00:1",
     };
     static const char *const open[] = {
-        "1.1.1.1",   "9.255.255.255", "11.0.0.0",      "172.32.0.0",   "203.0.113.1",
-        "192.0.2.1", "168.63.129.15", "168.63.129.17", "2606::1",      "2001:db8::1"};
+        "1.1.1.1",   "9.255.255.255", "11.0.0.0",      "172.32.0.0", "203.0.113.1",
+        "192.0.2.1", "168.63.129.15", "168.63.129.17", "2606::1",    "2001:db8::1"};
     struct protected_networks networks = {0};
     for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++)
         if (!reason(&networks, closed[i]))
