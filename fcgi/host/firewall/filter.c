@@ -782,18 +782,3 @@ void filter_apply_changed(struct filter *filter)
                 apply_changed(filter, sandbox);
     }
 }
-
-void filter_save_dirty(struct filter *filter)
-{
-    for (size_t i = 0; i < FILTER_BUCKETS; i++)
-        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
-             sandbox = sandbox->next) {
-            error_auto err = NULL;
-            if (!sandbox->dirty)
-                continue;
-            sandbox->dirty = false;
-            if (state_save(filter->settings->firewall_state_dir, sandbox, &err) < 0)
-                log_error("cannot save a policy to its file; a restart loses the policy",
-                          LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
-        }
-}

@@ -75,6 +75,7 @@ struct filter {
     struct filter_sandbox *buckets[FILTER_BUCKETS];
     size_t count;
     size_t next_changed;   /* the bucket that filter_apply_changed() begins with */
+    size_t next_saved;     /* the same of state_save_dirty() */
     int64_t started_at_ms; /* wall clock */
     int wake_fd;           /* eventfd, for filter_wake() */
     bool table_missing;
@@ -158,6 +159,3 @@ void filter_watch_answered(struct filter *filter, struct lookup *lookup, const u
 /* Apply the changes of filter_watch_answered(). Each sandbox has a turn only now and then, however
  * often its denied names change. If there are many, the next call continues with the others. */
 void filter_apply_changed(struct filter *filter);
-
-/* Write the missing names to the state directory. */
-void filter_save_dirty(struct filter *filter);
