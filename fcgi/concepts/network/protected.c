@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-/* RFC 6890 and its registries, without the documentation networks, which no network routes. */
+/* RFC 6890 and its registries, without the documentation networks, which no network routes, and a
+ * metadata address outside of them. */
 static const struct {
     const char *network;
     const char *reason;
@@ -17,6 +18,8 @@ static const struct {
     {"10.0.0.0/8", "private network 10.0.0.0/8", true},
     {"100.64.0.0/10", "shared address space 100.64.0.0/10", true},
     {"127.0.0.0/8", "loopback 127.0.0.0/8", false},
+    /* A virtual machine of Azure gets its settings and secrets from this public address. */
+    {"168.63.129.16", "metadata address 168.63.129.16 of Azure", false},
     {"169.254.0.0/16", "link-local network 169.254.0.0/16, which has metadata services", false},
     {"172.16.0.0/12", "private network 172.16.0.0/12", true},
     {"192.0.0.0/24", "protocol assignments 192.0.0.0/24", true},

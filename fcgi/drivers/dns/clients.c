@@ -26,6 +26,7 @@ struct dns_client {
     uint64_t serial;
     struct sockaddr_storage from;
     char network[CLIENT_NETWORK_SIZE]; /* that it counts for */
+    size_t rank;                       /* how many connections this network had before it */
     uint8_t input[FRAME_HEADER + QUESTION_MAX];
     size_t received;
     struct buffer output;
@@ -137,12 +138,30 @@ static void on_client(struct loop_source *source, uint32_t events)
     take_frames(client->clients, client->serial);
 }
 
-static bool has_room(const struct dns_clients *clients, const char *network)
+static size_t rank_of(const struct dns_clients *clients, const char *network)
 {
     size_t same = 0;
     for (const struct dns_client *client = clients->first; client; client = client->next)
         same += !strcmp(client->network, network);
-    return clients->count < CLIENTS_MAX && same < CLIENTS_ADDRESS_MAX;
+    return same;
+}
+
+/* Make room for a connection of this rank. Many addresses of one tenant must not keep the others
+ * out: when all places are taken, the address with the most connections loses one. */
+static bool make_room(struct dns_clients *clients, size_t rank)
+{
+    struct dns_client *last = clients->first;
+    if (rank >= CLIENTS_ADDRESS_MAX)
+        return false;
+    if (clients->count < CLIENTS_MAX)
+        return true;
+    for (struct dns_client *client = last; client; client = client->next)
+        if (client->rank >= last->rank) /* of the same rank, the oldest: new ones are first */
+            last = client;
+    if (last->rank <= rank)
+        return false;
+    client_close(last);
+    return true;
 }
 
 static void on_listener(struct loop_source *source, uint32_t events)
@@ -157,13 +176,15 @@ static void on_listener(struct loop_source *source, uint32_t events)
     if (fd < 0 || !clients->calls->may_connect(clients->context, &from))
         return;
     client_network(dns_address_text(&from, address), network);
-    if (!has_room(clients, network))
+    size_t rank = rank_of(clients, network);
+    if (!make_room(clients, rank))
         return;
     struct dns_client *client = xcalloc(1, sizeof *client);
     client->clients = clients;
     client->serial = ++clients->last_serial;
     client->from = from;
     memcpy(client->network, network, sizeof network);
+    client->rank = rank;
     client->close_at_ms = clock_monotonic_ms() + IDLE_MS;
     buffer_init(&client->output, OUTPUT_MAX);
     if (loop_add(clients->loop, &client->source, fd, EPOLLIN, on_client) < 0) {

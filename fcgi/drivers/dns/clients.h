@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* TCP connections of DNS clients: messages with their length in front (RFC 1035, 4.2.2), several on
  * their way at once. Bounded per address (a network of IPv6, see base/client_network.h) and in
- * all. */
+ * all. When all places are taken, the address with the most connections loses one. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "http/client.h"
 #include "webhook/webhook_e2b.h"
 
 #define CONNECT_WAIT_MS 5000L
@@ -119,6 +120,8 @@ static void set_options(struct sending *sending, const char *url)
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, sending);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, drop);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, sending);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, http_client_bound_headers);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, easy);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, sending->headers);
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)strlen(sending->message.body));
     curl_easy_setopt(easy, CURLOPT_POSTFIELDS, sending->message.body);

@@ -14,9 +14,10 @@
 #include "dns/listen.h"
 #include "firewall/dns_decide.h"
 
-#define QUESTION_MAX   1024 /* bytes; several times the size of a name, a type and EDNS options */
-#define WAITING_MAX    64   /* questions of one sandbox that wait for an upstream */
-#define TTL_MIN_MS     2000 /* the client uses the answer at once, but needs some time */
+#define QUESTION_MAX   1024  /* bytes; several times the size of a name, a type and EDNS options */
+#define WAITING_MAX    64    /* questions of one sandbox that wait for an upstream */
+#define HOLD_MIN_MS    60000 /* curl, browsers and others use an answer for a minute at least */
+#define HOLD_STEP_MS   10000
 #define CLOCK_SLACK_MS 1000
 #define FLOOD_LOG_MS   60000
 #define UDP_BATCH      16 /* datagrams in one go */
@@ -122,6 +123,15 @@ static bool name_opens(const struct policy *policy, const char *name)
     return opens;
 }
 
+/* Return until when the addresses of an answer stay open. In steps: questions that are repeated
+ * seldom change the kernel's sets. */
+static int64_t hold_until_ms(int64_t left_ms)
+{
+    int64_t until_ms =
+        clock_now_ms() + (left_ms > HOLD_MIN_MS ? left_ms : HOLD_MIN_MS) + CLOCK_SLACK_MS;
+    return until_ms - until_ms % HOLD_STEP_MS + HOLD_STEP_MS;
+}
+
 /* Answer a question. The kernel has the addresses before the client gets the answer. */
 static void answer_result(struct asked *asked, struct filter_sandbox *sandbox,
                           const struct dns_result *result, int64_t left_ms)
@@ -145,10 +155,9 @@ static void answer_result(struct asked *asked, struct filter_sandbox *sandbox,
     int rcode = result->rcode == LDNS_RCODE_NXDOMAIN  ? LDNS_RCODE_NXDOMAIN
                 : result->rcode == LDNS_RCODE_NOERROR ? LDNS_RCODE_NOERROR
                                                       : LDNS_RCODE_SERVFAIL;
-    int64_t hold_ms = (left_ms > TTL_MIN_MS ? left_ms : TTL_MIN_MS) + CLOCK_SLACK_MS;
     if (kept.count && name_opens(policy, asked->question.name) &&
         filter_answered(server->filter, sandbox, asked->question.name, addresses, kept.count,
-                        clock_now_ms() + hold_ms, &err) < 0) {
+                        hold_until_ms(left_ms), &err) < 0) {
         log_error(
             "cannot allow the addresses of a DNS answer; the sandbox gets no answer for the name",
             LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));

@@ -24,6 +24,8 @@
 /* The least time between two changes of a sandbox's sets because of new addresses. The owners of
  * denied names decide how often these change. */
 #define NAMES_APPLY_MS 2000
+/* All sandboxes wait for the lock meanwhile, and each change reads the connection table twice. */
+#define APPLY_TURN_MS 20
 
 /* --- open and close --- */
 
@@ -144,14 +146,6 @@ static void remove_sandbox(struct filter *filter, struct filter_sandbox *sandbox
 
 /* --- denied names --- */
 
-static bool uses_lookup(const struct names *names, const struct lookup *lookup)
-{
-    for (size_t i = 0; i < names->lookup_count; i++)
-        if (names->lookups[i].lookup == lookup)
-            return true;
-    return false;
-}
-
 /* Use a lookup, or create it. fresh: the rate for new lookups; NULL: no limit. */
 static struct lookup *use_lookup(struct filter *filter, const char *name, struct rate *fresh,
                                  struct error **err)
@@ -177,7 +171,7 @@ static int add_lookup(struct filter *filter, const char *name, struct names *nam
     struct name_lookup lookup = {use_lookup(filter, name, fresh, err), {0}};
     if (!lookup.lookup)
         return -1;
-    if (uses_lookup(names, lookup.lookup)) { /* used for several ports or rules */
+    if (names_lookup(names, lookup.lookup)) { /* used for several ports or rules */
         lookup_release(&filter->lookups, lookup.lookup);
         return 0;
     }
@@ -770,31 +764,21 @@ void filter_watch_answered(struct filter *filter, struct lookup *lookup, const u
 {
     bool changed = lookup_answered(lookup, addresses, count, clock_monotonic_ms(), again_ms);
     for (size_t i = 0; changed && i < FILTER_BUCKETS; i++)
-        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox; sandbox = sandbox->next)
-            if (uses_lookup(&sandbox->names, lookup))
+        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
+             sandbox = sandbox->next) {
+            const struct name_lookup *used = names_lookup(&sandbox->names, lookup);
+            if (used && name_rights_deny(&used->rights))
                 sandbox->names_changed = true;
+        }
 }
 
 void filter_apply_changed(struct filter *filter)
 {
-    int64_t now_ms = clock_monotonic_ms();
-    for (size_t i = 0; i < FILTER_BUCKETS; i++)
-        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox; sandbox = sandbox->next)
+    int64_t now_ms = clock_monotonic_ms(), until_ms = now_ms + APPLY_TURN_MS;
+    for (size_t i = 0; i < FILTER_BUCKETS && clock_monotonic_ms() < until_ms; i++) {
+        size_t at = filter->next_changed++ % FILTER_BUCKETS;
+        for (struct filter_sandbox *sandbox = filter->buckets[at]; sandbox; sandbox = sandbox->next)
             if (sandbox->names_changed && now_ms - sandbox->names_applied_at_ms >= NAMES_APPLY_MS)
                 apply_changed(filter, sandbox);
-}
-
-void filter_save_dirty(struct filter *filter)
-{
-    for (size_t i = 0; i < FILTER_BUCKETS; i++)
-        for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
-             sandbox = sandbox->next) {
-            error_auto err = NULL;
-            if (!sandbox->dirty)
-                continue;
-            sandbox->dirty = false;
-            if (state_save(filter->settings->firewall_state_dir, sandbox, &err) < 0)
-                log_error("cannot save a policy to its file; a restart loses the policy",
-                          LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
-        }
+    }
 }

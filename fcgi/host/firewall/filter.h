@@ -74,6 +74,8 @@ struct filter {
     struct filter_ended ended;
     struct filter_sandbox *buckets[FILTER_BUCKETS];
     size_t count;
+    size_t next_changed;   /* the bucket that filter_apply_changed() begins with */
+    size_t next_saved;     /* the same of state_save_dirty() */
     int64_t started_at_ms; /* wall clock */
     int wake_fd;           /* eventfd, for filter_wake() */
     bool table_missing;
@@ -155,8 +157,5 @@ void filter_watch_answered(struct filter *filter, struct lookup *lookup, const u
                            size_t count, int64_t again_ms);
 
 /* Apply the changes of filter_watch_answered(). Each sandbox has a turn only now and then, however
- * often its denied names change. */
+ * often its denied names change. If there are many, the next call continues with the others. */
 void filter_apply_changed(struct filter *filter);
-
-/* Write the missing names to the state directory. */
-void filter_save_dirty(struct filter *filter);

@@ -47,12 +47,22 @@ static enum name_verdict rights_decide(const struct name_rights *rights, uint16_
     return rights->any_port;
 }
 
-bool name_rights_allow(const struct name_rights *rights)
+static bool has_verdict(const struct name_rights *rights, enum policy_verdict verdict)
 {
     for (size_t i = 0; i < rights->port_count; i++)
-        if (rights->ports[i].verdict == POLICY_ALLOW)
+        if (rights->ports[i].verdict == verdict)
             return true;
-    return rights->any_port == NAME_ALLOWS;
+    return rights->any_port == (verdict == POLICY_ALLOW ? NAME_ALLOWS : NAME_DENIES);
+}
+
+bool name_rights_allow(const struct name_rights *rights)
+{
+    return has_verdict(rights, POLICY_ALLOW);
+}
+
+bool name_rights_deny(const struct name_rights *rights)
+{
+    return has_verdict(rights, POLICY_DENY);
 }
 
 /* --- answers --- */
@@ -72,6 +82,14 @@ void names_deinit(struct names *names)
     free(names->answers);
     free(names->lookups);
     *names = (struct names){0};
+}
+
+const struct name_lookup *names_lookup(const struct names *names, const struct lookup *lookup)
+{
+    for (size_t i = 0; i < names->lookup_count; i++)
+        if (names->lookups[i].lookup == lookup)
+            return &names->lookups[i];
+    return NULL;
 }
 
 /* Return the place for a new answer: after the others, or in place of the one that expires

@@ -48,9 +48,13 @@ struct names {
 void name_rights_find(const struct policy *policy, const char *name, struct name_rights *rights);
 void name_rights_deinit(struct name_rights *rights);
 bool name_rights_allow(const struct name_rights *rights); /* on some port */
+bool name_rights_deny(const struct name_rights *rights);  /* on some port */
 
 /* Free the names. Release their lookups before. */
 void names_deinit(struct names *names);
+
+/* Return the entry of a lookup, or NULL: the names do not use it. */
+const struct name_lookup *names_lookup(const struct names *names, const struct lookup *lookup);
 
 /* Store an answer. A known one gets the later time. Returns true when something has changed. */
 bool names_answered(struct names *names, const struct policy *policy, const char *name,

@@ -21,7 +21,9 @@
 #define IDLE_MS          500 /* between two ticks without pending work */
 #define TABLE_CHECK_MS   500
 #define SAVE_MS          1000
-#define LOOKUP_AGAIN_S   30 /* the least time between two lookups of a denied name */
+#define SAVE_TURN_MS     20    /* of the files that are saved at once */
+#define SAVE_ALL_MS      30000 /* of all files, at the end */
+#define LOOKUP_AGAIN_S   30    /* the least time between two lookups of a denied name */
 #define LOOKUP_MOST_S    300
 #define LOOKUP_FAILED_MS 5000
 #define WATCHES_AT_ONCE  64   /* started in one go */
@@ -207,10 +209,8 @@ static int64_t tick(struct service *service)
         check_table(service);
         service->next_table_check_ms = now_ms + TABLE_CHECK_MS;
     }
-    if (now_ms >= service->next_save_ms) {
-        filter_save_dirty(service->filter);
+    if (now_ms >= service->next_save_ms && state_save_dirty(service->filter, SAVE_TURN_MS))
         service->next_save_ms = now_ms + SAVE_MS;
-    }
     bool busy = is_busy(service);
     filter_unlock(service->filter);
     return busy ? TICK_MS : IDLE_MS;
@@ -293,7 +293,7 @@ void service_stop(struct service *service)
     filter_wake(service->filter);
     if (service->running)
         pthread_join(service->thread, NULL);
-    filter_save_dirty(service->filter);
+    state_save_dirty(service->filter, SAVE_ALL_MS);
     dns_server_close(service->dns);
     resolver_close(service->resolver);
     loop_close(&service->loop, &service->log.source);

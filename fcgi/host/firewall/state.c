@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -81,6 +82,30 @@ int state_save(const char *directory, const struct filter_sandbox *sandbox, stru
         return error_set_errno(err, ERR_INTERNAL, errnum, "cannot write %s", path);
     }
     return 0;
+}
+
+static void save_if_dirty(const char *directory, struct filter_sandbox *sandbox)
+{
+    error_auto err = NULL;
+    if (!sandbox->dirty)
+        return;
+    sandbox->dirty = false;
+    if (state_save(directory, sandbox, &err) < 0)
+        log_error("cannot save a policy to its file; a restart loses the policy",
+                  LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
+}
+
+bool state_save_dirty(struct filter *filter, int64_t most_ms)
+{
+    int64_t until_ms = clock_monotonic_ms() + most_ms;
+    for (size_t i = 0; i < FILTER_BUCKETS; i++) {
+        if (clock_monotonic_ms() >= until_ms)
+            return false;
+        size_t at = filter->next_saved++ % FILTER_BUCKETS;
+        for (struct filter_sandbox *sandbox = filter->buckets[at]; sandbox; sandbox = sandbox->next)
+            save_if_dirty(filter->settings->firewall_state_dir, sandbox);
+    }
+    return true;
 }
 
 int state_end(const char *directory, uint32_t address, struct error **err)

@@ -9,6 +9,10 @@
 
 /* Write the file of a sandbox. Errors: ERR_INTERNAL. */
 int state_save(const char *directory, const struct filter_sandbox *sandbox, struct error **err);
+/* Write the files of the sandboxes that have other names, for most_ms. A file has the whole policy,
+ * and all sandboxes wait for the lock meanwhile. Returns false when some are left; the next call
+ * continues with them. */
+bool state_save_dirty(struct filter *filter, int64_t most_ms);
 /* Mark a sandbox as ended, or delete the mark after its flows are cut. Errors: ERR_INTERNAL. */
 int state_end(const char *directory, uint32_t address, struct error **err);
 int state_forget_ended(const char *directory, uint32_t address, struct error **err);

@@ -24,7 +24,7 @@ static bool is_header(const char *line, const char *name)
 static bool is_replaced(const char *line)
 {
     return is_header(line, "Host") || is_header(line, "Connection") ||
-           is_header(line, "X-Access-Token") || is_header(line, "Keep-Alive");
+           is_header(line, FORWARD_TOKEN_HEADER) || is_header(line, "Keep-Alive");
 }
 
 int forward_head(const struct forward *forward, const char *head, size_t size, struct buffer *out)

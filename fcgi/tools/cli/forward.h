@@ -12,6 +12,10 @@
 #include "base/buffer.h"
 #include "cli/api.h"
 
+/* The header for the token of a preview. Its other name is X-Access-Token, but programs have
+ * headers of that name for their own servers. */
+#define FORWARD_TOKEN_HEADER "E2b-Traffic-Access-Token"
+
 struct forward {
     const char *url;  /* of the preview */
     const char *host; /* its Host header */

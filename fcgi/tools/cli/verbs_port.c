@@ -221,7 +221,7 @@ int verb_forward(struct cli_call *call, struct error **err)
          (find_preview(call, session.id, forwarding.port, &preview, err) < 0 ||
           preview_token(call->cli, session.id, forwarding.port, "sandbox", &token, err) < 0)))
         return -1;
-    autowipe char *header = xasprintf("X-Access-Token: %s", token ? token : "");
+    autowipe char *header = xasprintf(FORWARD_TOKEN_HEADER ": %s", token ? token : "");
     forwarding.http = (struct forward){
         .url = json_string_value(json_object_get(preview, "url")),
         .host = json_string_value(json_object_get(preview, "host")),

@@ -381,15 +381,18 @@ def test_the_longest_header_line_is_a_setting(stack, shared_sandbox, limit_kib):
 
 
 @pytest.mark.alone
-def test_requests_in_progress_are_limited(stack, exposing):
+@pytest.mark.parametrize("setting", ["address_connections", "preview_connections"])
+def test_requests_in_progress_are_limited(stack, exposing, setting):
     serve(exposing)
     preview = exposing.preview(3000)
-    with edge.settings(stack, address_connections=16):
+    with edge.settings(stack, **{setting: 16}):
         held = [preview.open("GET", "/events") for _ in range(16)]
         try:
             refused = preview.request("GET", "/")
             assert_error(refused, 429, "rate_limited")
             assert_page(page(preview), 429, "Too many requests")
+            if setting == "preview_connections":
+                assert exposing.data.check("echo free").strip() == "free"
         finally:
             for connection, _ in held:
                 connection.close()

@@ -170,6 +170,11 @@ def test_a_private_port_in_a_browser(served):
     assert seen.status == 200, seen
     assert served.data.token not in str(seen.json()), "the application never sees the token"
     assert "theirs=1" in seen.json()["headers"]["cookie"]
+    # Applications have headers of this name too: it is theirs unless it has a token of ours.
+    headers = {"Cookie": f"{name}={morsel.value}", "X-Access-Token": "eyJ.theirs"}
+    seen = preview.request("GET", "/page", headers=headers)
+    assert seen.status == 200, seen
+    assert seen.json()["headers"]["x-access-token"] == "eyJ.theirs"
 
 
 def test_a_sandbox_without_public_traffic(make_sandbox):

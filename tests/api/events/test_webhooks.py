@@ -289,13 +289,16 @@ def test_a_slow_receiver_delays_no_other(api, receiver, make_webhook, make_sandb
         slow.close()
 
 
-def test_an_answer_without_end_is_cut_off(api, receiver, make_webhook):
+@pytest.mark.parametrize("head, piece", [
+    (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536),
+    (b"HTTP/1.1 200 OK\r\n", b"X-More: " + b"x" * 8000 + b"\r\n"),
+], ids=["body", "headers"])
+def test_an_answer_without_end_is_cut_off(api, receiver, make_webhook, head, piece):
     def pour(handler):
-        handler.send_response(200)
-        handler.end_headers()
         try:
+            handler.wfile.write(head)
             while True:
-                handler.wfile.write(b"x" * 65536)
+                handler.wfile.write(piece)
         except OSError:
             handler.close_connection = True
     receiver.answer = pour

@@ -222,6 +222,7 @@ def test_the_verdict_of_a_draft(explained):
     ("198.51.100.1", 443, "deny", None, None, "default"),
     ("10.1.2.3", 443, "deny", None, None, "protected_network"),
     ("169.254.169.254", 80, "deny", None, None, "protected_network"),
+    ("168.63.129.16", 80, "deny", None, None, "protected_network"),
     ("127.0.0.1", 80, "deny", None, None, "protected_network"),
     ("::ffff:10.1.2.3", 443, "deny", None, None, "protected_network"),
     ("2001:db8::1", 443, "deny", None, None, "ipv6"),

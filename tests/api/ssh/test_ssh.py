@@ -292,8 +292,9 @@ def test_a_port_at_standard_streams(ssh, work, server):
     text = os.urandom(1 << 20)
     done = ssh("work", options=["-W", "localhost:7777"], stdin=text)
     assert done.stdout == text[::-1], done.stderr
-    closed = ssh("work", options=["-W", "localhost:7"])
-    assert closed.returncode == 255 and closed.stdout == b"" and b"forwarding failed" in closed.stderr, closed
+    for who, port in (("work", 7), ("no-such-thing", 7777)):
+        closed = ssh(who, options=["-W", f"localhost:{port}"])
+        assert closed.returncode == 255 and closed.stdout == b"" and b"forwarding failed" in closed.stderr, closed
 
 
 def exchange(connection, text):

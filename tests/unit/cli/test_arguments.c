@@ -147,13 +147,15 @@ TEST(test_envelopes_come_in_pieces)
 
 TEST(test_the_head_of_a_forwarded_request)
 {
-    const struct forward forward = {.host = "p3000-x", .token_header = "X-Access-Token: slt_1"};
+    const struct forward forward = {.host = "p3000-x",
+                                    .token_header = FORWARD_TOKEN_HEADER ": slt_1"};
     buffer_auto out = BUFFER_INIT(4096);
     const char plain[] = "GET /a HTTP/1.1\r\nHost: localhost:8000\r\nConnection: keep-alive\r\n"
-                         "Accept: */*\r\nX-Access-Token: mine\r\n\r\n";
+                         "X-Access-Token: mine\r\n" FORWARD_TOKEN_HEADER ": other\r\n\r\n";
     assert_int_equal(forward_head(&forward, plain, strlen(plain), &out), 0);
-    assert_string_equal(buffer_string(&out), "GET /a HTTP/1.1\r\nAccept: */*\r\nHost: p3000-x\r\n"
-                                             "X-Access-Token: slt_1\r\nConnection: close\r\n\r\n");
+    assert_string_equal(buffer_string(&out),
+                        "GET /a HTTP/1.1\r\nX-Access-Token: mine\r\nHost: p3000-x\r\n"
+                        "E2b-Traffic-Access-Token: slt_1\r\nConnection: close\r\n\r\n");
     buffer_clear(&out);
     const char socket[] = "GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
     assert_int_equal(forward_head(&forward, socket, strlen(socket), &out), 0);

@@ -188,6 +188,38 @@ TEST(a_watched_name_denies_without_end)
     assert_null(list.at);
 }
 
+/* New addresses of hosts with egress rules change nothing in the kernel. */
+TEST(lookups_matter_to_the_kernel_where_they_deny)
+{
+    static const struct {
+        const char *name;
+        bool denies, allows;
+    } cases[] = {
+        {"bad.example", true, false},
+        {"mixed.example", true, true},
+        {"good.example", false, true},
+        {"other.example", false, false},
+    };
+    policy_auto policy = POLICY_OF(POLICY_ALLOW, "-bad.example", "-mixed.example:25",
+                                   "+mixed.example:443", "+good.example");
+    struct lookup_list list = {0};
+    struct name_lookup used = {.lookup = lookup_use(&list, "other.example")};
+    struct lookup *another = lookup_use(&list, "bad.example");
+    struct names names = {.lookups = &used, .lookup_count = 1};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct name_rights rights;
+        name_rights_find(&policy, cases[i].name, &rights);
+        assert_int_equal(name_rights_deny(&rights), cases[i].denies);
+        assert_int_equal(name_rights_allow(&rights), cases[i].allows);
+        name_rights_deinit(&rights);
+    }
+    assert_ptr_equal(names_lookup(&names, used.lookup), &used);
+    assert_false(name_rights_deny(&used.rights));
+    assert_null(names_lookup(&names, another));
+    lookup_release(&list, used.lookup);
+    lookup_release(&list, another);
+}
+
 TEST(another_policy_keeps_what_it_allows)
 {
     policy_auto before = POLICY_OF(POLICY_DENY, "+a.example", "+b.example");

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "firewall/state.h"
 #include "unit/folder.h"
 
@@ -25,6 +26,31 @@ TEST(a_file_that_cannot_be_written_is_an_error)
     error_auto err = NULL;
     autofree char *gone = xasprintf("%s/gone", folder);
     assert_fails(state_mark_table(gone, true, &err), ERR_INTERNAL);
+}
+
+/* The files of many sandboxes are written over several turns. */
+TEST(files_are_saved_while_there_is_time)
+{
+    const struct settings settings = {.firewall_state_dir = folder};
+    struct filter *filter = xcalloc(1, sizeof *filter);
+    struct filter_sandbox first = {.address = 0x0a580002, .dirty = true},
+                          second = {.address = 0x0a580003, .dirty = true};
+    filter->settings = &settings;
+    first.wire = (struct policy_wire){.sandbox_id = xstrdup("sbx_1"), .address = first.address};
+    second.wire = (struct policy_wire){.sandbox_id = xstrdup("sbx_2"), .address = second.address};
+    filter->buckets[first.address % FILTER_BUCKETS] = &first;
+    filter->buckets[second.address % FILTER_BUCKETS] = &second;
+    assert_false(state_save_dirty(filter, 0));
+    assert_true(first.dirty && second.dirty);
+    /* A turn begins where the last one ended, also behind the first one. */
+    filter->next_saved = second.address % FILTER_BUCKETS;
+    assert_true(state_save_dirty(filter, 60000));
+    assert_false(first.dirty || second.dirty);
+    assert_int_equal(access("10.88.0.2.json", F_OK), 0);
+    assert_int_equal(access("10.88.0.3.json", F_OK), 0);
+    policy_wire_deinit(&first.wire);
+    policy_wire_deinit(&second.wire);
+    free(filter);
 }
 
 TEST_GROUP(make_folder, remove_folder)

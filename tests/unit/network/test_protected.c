@@ -18,6 +18,7 @@ TEST(protects_special_networks)
         "100.64.0.1",
         "127.0.0.1",
         "169.254.169.254",
+        "168.63.129.16",
         "172.16.0.1",
         "172.31.255.255",
         "192.168.255.255",
@@ -34,8 +35,9 @@ TEST(protects_special_networks)
         "2002::1",
         "64:ff9b::a00:1",
     };
-    static const char *const open[] = {"1.1.1.1",     "9.255.255.255", "11.0.0.0", "172.32.0.0",
-                                       "203.0.113.1", "192.0.2.1",     "2606::1",  "2001:db8::1"};
+    static const char *const open[] = {
+        "1.1.1.1",   "9.255.255.255", "11.0.0.0",      "172.32.0.0", "203.0.113.1",
+        "192.0.2.1", "168.63.129.15", "168.63.129.17", "2606::1",    "2001:db8::1"};
     struct protected_networks networks = {0};
     for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++)
         if (!reason(&networks, closed[i]))
@@ -61,8 +63,9 @@ TEST(opens_what_the_operator_opens)
 
 TEST(never_opens_the_rest)
 {
-    static const char *const bad[] = {"169.254.169.254", "127.0.0.0/8", "0.0.0.0/0", "224.0.0.1",
-                                      "fe80::/64",       "128.0.0.0/1", "::/0"};
+    static const char *const bad[] = {"169.254.169.254", "168.63.0.0/16", "127.0.0.0/8",
+                                      "0.0.0.0/0",       "224.0.0.1",     "fe80::/64",
+                                      "128.0.0.0/1",     "::/0"};
     struct protected_networks networks = {0};
     struct error *err = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)

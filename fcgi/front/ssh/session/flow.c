@@ -113,6 +113,7 @@ void flow_fail(struct flow *flow, const char *message, int exit_code)
 {
     autofree char *line = xasprintf("sandlot: %s", message);
     if (!flow->ssh || flow->state == FLOW_OPENING) { /* the client has no answer for the port yet */
+        forward_refuse(flow);
         if (flow->child.pid)
             flow_abandon(flow);
         flow->state = FLOW_OVER;

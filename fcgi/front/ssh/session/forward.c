@@ -37,13 +37,18 @@ void forward_open(struct session *session, ssh_message message)
     flow->state = FLOW_WANTED;
 }
 
-static void refuse(struct flow *flow)
+void forward_refuse(struct flow *flow)
 {
     if (flow->request) {
         ssh_message_reply_default(flow->request);
         ssh_message_free(flow->request);
     }
     flow->request = NULL;
+}
+
+static void refuse(struct flow *flow)
+{
+    forward_refuse(flow);
     flow_abandon(flow);
 }
 

@@ -167,6 +167,10 @@ void forward_open(struct session *session, ssh_message message);
  * there. */
 void forward_work(struct flow *flow);
 
+/* Refuse the port to the client, if it still waits for an answer: without one it would wait for
+ * ever. */
+void forward_refuse(struct flow *flow);
+
 /* --- listening.c --- */
 
 /* Answer a client's request to listen or to stop listening. Returns false when it must be
