@@ -172,6 +172,8 @@ TEST(a_secret_of_a_locked_sandbox_delays_no_other)
     struct error *err = NULL;
     bool worked;
     struct db *impatient = server_open_at(server->socket, 2);
+    server_say(raw, "DELETE FROM sandboxes");
+    server_say(raw, "DELETE FROM sandbox_secrets");
     put_sandbox(&acme, "sbx_l1", 1, MENTIONS);
     put_sandbox(&other, "sbx_l2", 1, MENTIONS);
     assert_ok(changed_secret_note(db, acme.id, "token", &err));
