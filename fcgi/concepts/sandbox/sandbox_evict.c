@@ -13,8 +13,10 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "sandbox/sandbox_archive.h"
+#include "worker/sweep_failure.h"
 
-#define AT_ONCE 8
+#define AT_ONCE    8
+#define CANDIDATES 256
 /* how long a resume waits for the row */
 #define PATIENCE_MS 5000
 
@@ -101,11 +103,10 @@ static int check_object(struct db *db, struct objects *objects, const char *id, 
                              archive.key);
 }
 
-static int evict(struct worker *worker, struct objects *objects, const char *id, struct error **err)
+static int evict(struct worker *worker, const char *id, struct error **err)
 {
     __attribute__((cleanup(evicting_deinit))) struct evicting evicting = {.id = id};
-    if (check_object(worker->db, objects, id, err) < 0 ||
-        db_transaction(worker->db, promise_body, &evicting, err) < 0)
+    if (db_transaction(worker->db, promise_body, &evicting, err) < 0)
         return -1;
     fault_point(FAULT_ARCHIVE_EVICTING);
     if (evicting.archive.id[0] && remove_instance(worker, &evicting, err) < 0)
@@ -119,32 +120,48 @@ static int evict(struct worker *worker, struct objects *objects, const char *id,
     return 0;
 }
 
-/* Evict all; a failure does not stop the others. */
-static int evict_all(struct worker *worker, char (*ids)[ID_SIZE], unsigned count,
-                     struct error **err)
+static bool concerns_all(enum error_code code)
 {
-    struct objects *objects;
-    if (archive_open(worker->settings, true, &objects, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count; i++) {
+    return code == ERR_RUNTIME_UNAVAILABLE || code == ERR_DB_UNAVAILABLE;
+}
+
+/* Evict AT_ONCE of them; one that fails rests. Without the storage, none can be evicted. */
+static int evict_all(struct worker *worker, struct objects *objects, char (*ids)[ID_SIZE],
+                     unsigned count, struct error **err)
+{
+    for (unsigned i = 0, tried = 0; i < count && tried < AT_ONCE; i++) {
         error_auto failure = NULL;
-        if (evict(worker, objects, ids[i], &failure) < 0)
-            log_warning("cannot delete an archived sandbox from its host, whose storage pool is "
-                        "filling; trying again",
-                        LOG_STR("sandbox", ids[i]), LOG_ERROR(failure));
+        if (sweep_rests(ids[i]))
+            continue;
+        tried++;
+        int result = check_object(worker->db, objects, ids[i], &failure);
+        if (result < 0 && concerns_all(failure->code))
+            return error_move(err, &failure);
+        if (result == 0 && evict(worker, ids[i], &failure) == 0)
+            continue;
+        sweep_rest(ids[i]);
+        log_warning("cannot delete an archived sandbox from its host, whose storage pool is "
+                    "filling; trying again",
+                    LOG_STR("sandbox", ids[i]), LOG_ERROR(failure));
     }
-    objects_close(objects);
     return 0;
 }
 
 int sandbox_evict(struct worker *worker, struct error **err)
 {
-    char ids[AT_ONCE][ID_SIZE];
+    char ids[CANDIDATES][ID_SIZE];
+    struct objects *objects;
     unsigned count;
     unsigned percent = (unsigned)worker->settings->archive_evict_percent;
     if (!archive_is_on(worker->settings) || !percent)
         return 0;
-    if (sandbox_row_evictable(worker->db, percent, AT_ONCE, ids, &count, err) < 0)
+    if (sandbox_row_evictable(worker->db, percent, CANDIDATES, ids, &count, err) < 0)
         return -1;
-    return count ? evict_all(worker, ids, count, err) : 0;
+    if (!count)
+        return 0;
+    if (archive_open(worker->settings, true, &objects, err) < 0)
+        return -1;
+    int result = evict_all(worker, objects, ids, count, err);
+    objects_close(objects);
+    return result;
 }
