@@ -56,17 +56,17 @@ installed_network_lines()
 # follows the answers, unless the operator has edited it.
 installed_answers()
 {
-    local range=$RANGE prefix=$NIC_PREFIX file=$ETC_DIR/network.env
+    local former_range=$RANGE former_prefix=$NIC_PREFIX file=$ETC_DIR/network.env
 
     if [[ -e $SETUP_FILE && -e $file ]]; then
-        range=$(installed_former RANGE)
-        prefix=$(installed_former NIC_PREFIX)
+        former_range=$(installed_former RANGE)
+        former_prefix=$(installed_former NIC_PREFIX)
     fi
-    if [[ ${range:-$RANGE} != "$RANGE" || ${prefix:-$NIC_PREFIX} != "$NIC_PREFIX" ]]; then
+    if [[ ${former_range:-$RANGE} != "$RANGE" || ${former_prefix:-$NIC_PREFIX} != "$NIC_PREFIX" ]]; then
         [[ $(ctl --json host list | jq '.hosts | length') == 0 ]] ||
             die "the host has the network of its first set-up, which cannot change: run sandlot-setup with" \
-                "--range $range --nic-prefix $prefix"
-        if [[ $(<"$file") == "$(installed_network_lines "$range" "$prefix")" ]]; then
+                "--range $former_range --nic-prefix $former_prefix"
+        if [[ $(<"$file") == "$(installed_network_lines "$former_range" "$former_prefix")" ]]; then
             rm -f "$file"
         fi
     fi

@@ -2,7 +2,8 @@
 /*
  * How many sandboxes were made from a template. Creates write no counter, because creates of one
  * template would wait for each other at its row. Instead a dispatcher counts the rows of sandboxes
- * now and then, long before they are deleted. Readers add the owner's own sandboxes that came since.
+ * now and then, long before they are deleted. Readers add the owner's own sandboxes that came
+ * since.
  */
 #pragma once
 

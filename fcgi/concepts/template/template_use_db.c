@@ -14,7 +14,8 @@
 DB_STATEMENT(before_statement) = {"template_use.before",
                                   "SELECT counted_before FROM template_uses WHERE id = 1"};
 /* Through the owner's own sandboxes: other teams may create many in the meantime. The first
- * start is a value for the index; the second one belongs to the counts that this statement reads. */
+ * start is a value for the index; the second one belongs to the counts that this statement reads.
+ */
 DB_STATEMENT(list_statement) = {
     "template_use.list",
     "SELECT t.id, t.sandboxes_made + COALESCE(n.made, 0),"

@@ -179,7 +179,8 @@ int cleanup_sweep(struct worker *worker, struct error **err)
     autofree struct cleanup_candidate *warned = NULL, *excess = NULL;
     size_t warned_count, excess_count;
     if (cleanup_row_warned(worker->db, &warned, &warned_count, err) < 0 ||
-        cleanup_review_all(worker, warned, warned_count, review, err) < 0 || review_old(worker, err) < 0)
+        cleanup_review_all(worker, warned, warned_count, review, err) < 0 ||
+        review_old(worker, err) < 0)
         return -1;
     if (cleanup_row_excess(worker->db, &excess, &excess_count, err) < 0)
         return -1;
