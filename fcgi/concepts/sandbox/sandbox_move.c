@@ -60,9 +60,10 @@ int sandbox_remove_stray(struct worker *worker, const char *id, uint32_t host_id
 {
     struct stray stray = {worker, id, instance_name, host_id, false};
     struct runtime *runtime;
-    if (runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0 ||
-        db_transaction(worker->db, stray_body, &stray, err) < 0)
+    if (runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0)
         return -1;
+    if (db_transaction(worker->db, stray_body, &stray, err) < 0)
+        return hold_is_of_another(err) ? 0 : -1;
     if (!stray.held)
         return 0;
     runtime_limit(runtime, STRAY_PATIENCE_MS);

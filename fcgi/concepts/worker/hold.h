@@ -18,6 +18,13 @@
 int hold_take(struct worker *worker, uint32_t host_id, const char *id, unsigned act_ms,
               struct error **err);
 
+/* After a transaction with hold_take() has failed: return whether another process holds the copy
+ * and does the work. Then *err is cleared. */
+static inline bool hold_is_of_another(struct error **err)
+{
+    return error_clear_if(err, ERR_SANDBOX_BUSY);
+}
+
 /* In a transaction that has locked the object's row: check that no other process holds its copy on
  * a host. Errors: ERR_SANDBOX_BUSY. */
 int hold_check(struct db *db, uint32_t host_id, const char *id, struct error **err);

@@ -82,7 +82,7 @@ static int check_missing(struct vanishing *vanishing, struct runtime *runtime,
     struct worker *worker = vanishing->worker;
     enum runtime_status status;
     if (db_transaction(worker->db, look_body, vanishing, err) < 0)
-        return -1;
+        return hold_is_of_another(err) ? 0 : -1;
     if (!vanishing->held)
         return 0;
     runtime_limit(runtime, STRAY_PATIENCE_MS);
@@ -169,7 +169,7 @@ static int sweep_checkpoint(struct worker *worker, uint32_t host_id, struct runt
     if (known)
         return 0;
     if (db_transaction(worker->db, stray_body, &stray, err) < 0)
-        return -1;
+        return hold_is_of_another(err) ? 0 : -1;
     if (stray.belongs)
         return 0;
     runtime_limit(runtime, STRAY_PATIENCE_MS);

@@ -72,7 +72,7 @@ int sandbox_stop_unexpected(struct worker *worker, uint32_t host_id, struct runt
         return 0;
     struct unexpected unexpected = {.worker = worker, .id = id, .host_id = host_id};
     if (db_transaction(worker->db, unexpected_body, &unexpected, err) < 0)
-        return -1;
+        return hold_is_of_another(err) ? 0 : -1;
     if (!unexpected.held)
         return 0;
     runtime_limit(runtime, STOP_PATIENCE_MS);
