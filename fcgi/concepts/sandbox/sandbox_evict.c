@@ -13,16 +13,17 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "sandbox/sandbox_archive.h"
+#include "worker/hold.h"
 #include "worker/sweep_failure.h"
 
 #define AT_ONCE    8
 #define CANDIDATES 256
-/* how long a resume waits for the row */
+/* a resume waits for it */
 #define PATIENCE_MS 5000
 
 struct evicting {
+    struct worker *worker;
     const char *id;
-    struct runtime *runtime;
     struct archive archive; /* the archive's row; id "": not to be evicted */
     struct sandbox sandbox;
 };
@@ -58,32 +59,43 @@ static int promise_body(struct db *db, void *context, struct error **err)
                : 0;
 }
 
-static int remove_body(struct db *db, void *context, struct error **err)
+/* Hold the copy, so that the sandbox does not start from it meanwhile. */
+static int hold_body(struct db *db, void *context, struct error **err)
 {
     struct evicting *evicting = context;
-    struct runtime *runtime = evicting->runtime;
     uint32_t host_id = evicting->sandbox.host_id;
     if (look(db, evicting, err) < 0)
         return -1;
     if (evicting->sandbox.host_id != host_id ||
         evicting->archive.promised_host_id != evicting->sandbox.host_id)
         evicting->archive.id[0] = '\0';
-    if (!evicting->archive.id[0])
-        return 0;
-    if (runtime->ops->destroy(runtime, evicting->sandbox.instance_name, err) < 0)
-        return -1;
-    fault_point(FAULT_ARCHIVE_EVICTED);
-    return archive_row_evicted(db, evicting->archive.id, err);
+    return evicting->archive.id[0]
+               ? hold_take(evicting->worker, host_id, evicting->id, PATIENCE_MS, err)
+               : 0;
 }
 
-static int remove_instance(struct worker *worker, struct evicting *evicting, struct error **err)
+static int remove_instance(struct evicting *evicting, struct error **err)
 {
-    if (runtimes_get(worker->runtimes, worker->db, evicting->sandbox.host_id, &evicting->runtime,
-                     err) < 0)
+    struct worker *worker = evicting->worker;
+    const struct sandbox *sandbox = &evicting->sandbox;
+    struct runtime *runtime;
+    if (runtimes_get(worker->runtimes, worker->db, sandbox->host_id, &runtime, err) < 0)
         return -1;
-    runtime_limit(evicting->runtime, PATIENCE_MS);
-    int result = db_transaction(worker->db, remove_body, evicting, err);
-    runtime_limit(evicting->runtime, 0);
+    if (db_transaction(worker->db, hold_body, evicting, err) < 0) {
+        if (!hold_is_of_another(err))
+            return -1;
+        evicting->archive.id[0] = '\0';
+    }
+    if (!evicting->archive.id[0])
+        return 0;
+    runtime_limit(runtime, PATIENCE_MS);
+    int result = runtime->ops->destroy(runtime, sandbox->instance_name, err);
+    runtime_limit(runtime, 0);
+    if (result == 0) {
+        fault_point(FAULT_ARCHIVE_EVICTED);
+        result = archive_row_evicted(worker->db, evicting->archive.id, err);
+    }
+    hold_end(worker, sandbox->host_id, evicting->id, result < 0 ? *err : NULL);
     return result;
 }
 
@@ -105,11 +117,12 @@ static int check_object(struct db *db, struct objects *objects, const char *id, 
 
 static int evict(struct worker *worker, const char *id, struct error **err)
 {
-    __attribute__((cleanup(evicting_deinit))) struct evicting evicting = {.id = id};
+    __attribute__((cleanup(evicting_deinit))) struct evicting evicting = {.worker = worker,
+                                                                          .id = id};
     if (db_transaction(worker->db, promise_body, &evicting, err) < 0)
         return -1;
     fault_point(FAULT_ARCHIVE_EVICTING);
-    if (evicting.archive.id[0] && remove_instance(worker, &evicting, err) < 0)
+    if (evicting.archive.id[0] && remove_instance(&evicting, err) < 0)
         return -1;
     if (!evicting.archive.id[0])
         return 0;
