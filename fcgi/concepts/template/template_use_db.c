@@ -10,6 +10,9 @@
 
 /* An owner's sandboxes that are read for one list; the rest comes with the next count. */
 #define READ_MOST 10000
+/* Sandboxes in one count. After a long pause, a count of all would take longer than a statement
+ * may. */
+#define COUNT_MOST 100000
 
 DB_STATEMENT(before_statement) = {"template_use.before",
                                   "SELECT counted_before FROM template_uses WHERE id = 1"};
@@ -29,6 +32,9 @@ DB_STATEMENT(list_statement) = {
     " WHERE t.owner = ? ORDER BY t.id LIMIT 100000"};
 DB_STATEMENT(lock_statement) = {"template_use.lock",
                                 "SELECT counted_before FROM template_uses WHERE id = 1 FOR UPDATE"};
+DB_STATEMENT(end_statement) = {
+    "template_use.end",
+    "SELECT id FROM sandboxes WHERE id >= ? AND id < ? ORDER BY id LIMIT 1 OFFSET ?"};
 /* Identifiers of sandboxes begin with the time of their create request. */
 DB_STATEMENT(since_statement) = {"template_use.since",
                                  "SELECT v.template_id, COUNT(*), MAX(s.created_at_ms)"
@@ -84,21 +90,36 @@ static int add(struct db *db, const struct db_rows *made, struct error **err)
                    NULL, err);
 }
 
+/* Find the end of a count: COUNT_MOST sandboxes after its start, or at before. */
+static int find_end(struct db *db, const char *start, const char *before, char end[ID_SIZE],
+                    struct error **err)
+{
+    if (db_query_text(db, &end_statement,
+                      DB_ARGS(db_text(start), db_text(before), db_u64(COUNT_MOST)), end, ID_SIZE,
+                      err) < 0)
+        return -1;
+    if (!*end)
+        memcpy(end, before, ID_SIZE);
+    return 0;
+}
+
 static int count_body(struct db *db, void *context, struct error **err)
 {
     const char *before = context;
+    char end[ID_SIZE];
     db_rows_auto *counted = NULL, *made = NULL;
     if (db_query(db, &lock_statement, DB_NO_ARGS, &counted, err) < 0)
         return -1;
     if (!db_rows_next(counted) || strcmp(db_get_text(counted, 0), before) >= 0)
         return 0; /* another dispatcher's clock is ahead */
-    if (db_query(db, &since_statement, DB_ARGS(db_text(db_get_text(counted, 0)), db_text(before)),
-                 &made, err) < 0)
+    const char *start = db_get_text(counted, 0);
+    if (find_end(db, start, before, end, err) < 0 ||
+        db_query(db, &since_statement, DB_ARGS(db_text(start), db_text(end)), &made, err) < 0)
         return -1;
     while (db_rows_next(made))
         if (add(db, made, err) < 0)
             return -1;
-    return db_exec(db, &counted_statement, DB_ARGS(db_text(before)), NULL, err);
+    return db_exec(db, &counted_statement, DB_ARGS(db_text(end)), NULL, err);
 }
 
 int template_uses_count(struct db *db, struct error **err)
