@@ -22,6 +22,21 @@ database_make_tmp()
     install -d -m 700 -o "$DATABASE_USER" -g "$DATABASE_USER" "$MYSQL_DIR.tmp"
 }
 
+# database_refuses: the server answers, and refuses root, who has a password there.
+database_refuses()
+{
+    local said
+
+    said=$(database_answers 2>&1) && return 1
+    [[ $said == *'(28000)'* ]]
+}
+
+# database_decides: waiting longer changes nothing.
+database_decides()
+{
+    database_answers || database_refuses
+}
+
 mariadb_write_config()
 {
     database_make_tmp

@@ -40,6 +40,39 @@ installed_remember()
     done | write_file 644 root:root "$SETUP_FILE"
 }
 
+# installed_former NAME: the answer of the run before.
+installed_former()
+{
+    sed -n "s/^$1=//p" "$SETUP_FILE"
+}
+
+# installed_network_lines RANGE NIC_PREFIX: network.env by these answers.
+installed_network_lines()
+{
+    printf 'SANDLOT_RANGE=%s\nSANDLOT_NIC_PREFIX=%s\n' "$1" "$2"
+}
+
+# installed_answers: remembers them. A host has the network of its first set-up; before there is a host, network.env
+# follows the answers, unless the operator has edited it.
+installed_answers()
+{
+    local former_range=$RANGE former_prefix=$NIC_PREFIX file=$ETC_DIR/network.env
+
+    if [[ -e $SETUP_FILE && -e $file ]]; then
+        former_range=$(installed_former RANGE)
+        former_prefix=$(installed_former NIC_PREFIX)
+    fi
+    if [[ ${former_range:-$RANGE} != "$RANGE" || ${former_prefix:-$NIC_PREFIX} != "$NIC_PREFIX" ]]; then
+        [[ $(ctl --json host list | jq '.hosts | length') == 0 ]] ||
+            die "the host has the network of its first set-up, which cannot change: run sandlot-setup with" \
+                "--range $former_range --nic-prefix $former_prefix"
+        if [[ $(<"$file") == "$(installed_network_lines "$former_range" "$former_prefix")" ]]; then
+            rm -f "$file"
+        fi
+    fi
+    installed_remember
+}
+
 # installed_settings: everything that follows.
 installed_settings()
 {
@@ -89,7 +122,10 @@ installed_database()
     if [[ $DATABASE == local ]]; then
         systemctl start mariadb.service 2>/dev/null || systemctl start mysql.service ||
             die "cannot start a database server on this machine: install mariadb-server, or give that of another machine"
-        wait_for 300 database_answers || die "the database server refuses root at $DATABASE_SOCKET"
+        wait_for 300 database_decides || die "the database server does not answer at $DATABASE_SOCKET"
+        ! database_refuses || die "the database server refuses root at $DATABASE_SOCKET: sign in as root with its" \
+            "password, run \"ALTER USER root@localhost IDENTIFIED VIA unix_socket\" (MySQL: WITH auth_socket), and" \
+            "run sandlot-setup; or keep the password, and use --database"
         database_make_login
         return 0
     fi
@@ -238,15 +274,17 @@ installed_other_filters()
 # installed_incus: the daemon with our helpers around it; a restart of it ends no sandbox.
 installed_incus()
 {
+    local start=start
+
     if [[ ! -e $ETC_DIR/network.env ]]; then
-        printf 'SANDLOT_RANGE=%s\nSANDLOT_NIC_PREFIX=%s\n' "$RANGE" "$NIC_PREFIX" |
-            write_file 644 root:root "$ETC_DIR/network.env"
+        installed_network_lines "$RANGE" "$NIC_PREFIX" | write_file 644 root:root "$ETC_DIR/network.env"
+        start=restart # the filter may be that of an earlier answer
     fi
     incus_modules
     incus_ids
     systemctl daemon-reload
     systemctl enable --quiet sandlot-nftables.service sandlot-pool.service
-    systemctl start sandlot-nftables.service
+    systemctl "$start" sandlot-nftables.service
     # It counts as started where a purge has removed the table since.
     nft list table inet sandlot >/dev/null 2>&1 || systemctl restart sandlot-nftables.service ||
         die "cannot load the packet filter; read its log with journalctl -u sandlot-nftables"
@@ -373,7 +411,7 @@ installed_kernel()
 
 installed_up()
 {
-    step "answers" installed_remember
+    step "answers" installed_answers
     step "kernel" installed_kernel
     step "users and directories" installed_directories
     step "database" installed_database

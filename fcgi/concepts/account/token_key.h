@@ -19,5 +19,6 @@ int token_key_note(struct db *db, const struct principal *principal, const char 
 int token_key_note_new(struct db *db, const struct principal *principal, const char *sandbox_id,
                        struct error **err);
 
-/* For the dispatcher: end the tokens of one key that has expired. *worked: there was one. */
+/* For the dispatcher: end the tokens of one key that has expired. *worked: there was one. After a
+ * failure, other expired keys come first for two seconds. */
 int token_key_expire_next(struct db *db, bool *worked, struct error **err);

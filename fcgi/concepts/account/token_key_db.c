@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "base/str.h"
 
+#define AGAIN_AFTER_MS 2000 /* after a failure */
+
 DB_STATEMENT(look_statement) = {
     "token_key.look",
     "SELECT a.revision, t.api_key_id IS NOT NULL FROM access_revision a"
@@ -20,6 +22,9 @@ DB_STATEMENT(note_statement) = {
 DB_STATEMENT(expired_statement) = {
     "token_key.expired",
     "SELECT api_key_id FROM sandbox_token_keys WHERE ends_at_ms <= ? ORDER BY ends_at_ms LIMIT 1"};
+DB_STATEMENT(defer_statement) = {
+    "token_key.defer",
+    "UPDATE sandbox_token_keys SET ends_at_ms = ? WHERE api_key_id = ? AND ends_at_ms <= ?"};
 
 struct note {
     const struct principal *principal;
@@ -107,13 +112,21 @@ static int end_body(struct db *db, void *context, struct error **err)
 int token_key_expire_next(struct db *db, bool *worked, struct error **err)
 {
     db_rows_auto *rows = NULL;
+    error_auto ignored = NULL; /* the key stays due */
     char id[ID_SIZE];
+    int64_t now_ms = clock_now_ms();
     *worked = false;
-    if (db_query(db, &expired_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+    if (db_query(db, &expired_statement, DB_ARGS(db_i64(now_ms)), &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows))
         return 0;
     db_copy_text(id, rows, 0);
     *worked = true;
-    return db_transaction(db, end_body, id, err);
+    int result = db_transaction(db, end_body, id, err);
+    /* A row of a sandbox of this key may be locked for long. */
+    if (result < 0)
+        db_exec(db, &defer_statement,
+                DB_ARGS(db_i64(clock_in_ms(AGAIN_AFTER_MS)), db_text(id), db_i64(now_ms)), NULL,
+                &ignored);
+    return result;
 }

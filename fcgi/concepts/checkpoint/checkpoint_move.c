@@ -7,6 +7,7 @@
 #include "base/notify.h"
 #include "checkpoint/checkpoint_row.h"
 #include "host/host.h"
+#include "worker/hold.h"
 
 /* --- starting --- */
 
@@ -46,6 +47,10 @@ static int begin(struct db *db, void *context, struct error **err)
         return -1;
     if (!move.to_host)
         return error_set(err, ERR_NO_CAPACITY, "No other host has room for the checkpoint now.");
+    if (hold_check(db, move.to_host, checkpoint.id, err) < 0) {
+        error_recode(err, ERR_NO_CAPACITY); /* busy would be a move that has begun */
+        return -1;
+    }
     return host_disk_reserve(db, move.to_host, 0, err) < 0 ? -1 : move_begin(db, &move, err);
 }
 

@@ -23,6 +23,7 @@
 #include "sandbox/sandbox_size.h"
 #include "secret/egress_authority.h"
 #include "secret/secret.h"
+#include "worker/hold.h"
 
 #define BUSY_POLL_MS   15
 #define TURN_POLL_MS   50
@@ -138,6 +139,15 @@ static int take_turn(const struct begin *begin, struct error **err)
                : error_set(err, ERR_SHARE_USED_UP, "Too many other sandboxes are starting.");
 }
 
+/* The dispatcher may be stopping the instance of a paused sandbox. A delete need not wait. */
+static int check_hold(const struct begin *begin, struct error **err)
+{
+    const struct sandbox *sandbox = &begin->work->sandbox;
+    return begin->event == SANDBOX_EVENT_DELETE || sandbox->state != SANDBOX_STOPPED
+               ? 0
+               : hold_check(begin->work->worker->db, sandbox->host_id, sandbox->id, err);
+}
+
 static int begin_body(struct db *db, void *context, struct error **err)
 {
     struct begin *begin = context;
@@ -149,7 +159,7 @@ static int begin_body(struct db *db, void *context, struct error **err)
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     work_note_host(begin->work);
     if ((begin->event != SANDBOX_EVENT_DELETE && work_check_host(begin->work, err) < 0) ||
-        take_turn(begin, err) < 0)
+        check_hold(begin, err) < 0 || take_turn(begin, err) < 0)
         return -1;
     if (begin->admit && begin->admit(db, sandbox, begin->context, err) < 0)
         return -1;

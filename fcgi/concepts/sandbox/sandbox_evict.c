@@ -13,14 +13,17 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "sandbox/sandbox_archive.h"
+#include "worker/hold.h"
+#include "worker/sweep_failure.h"
 
-#define AT_ONCE 8
-/* how long a resume waits for the row */
+#define AT_ONCE    8
+#define CANDIDATES 256
+/* a resume waits for it */
 #define PATIENCE_MS 5000
 
 struct evicting {
+    struct worker *worker;
     const char *id;
-    struct runtime *runtime;
     struct archive archive; /* the archive's row; id "": not to be evicted */
     struct sandbox sandbox;
 };
@@ -56,32 +59,43 @@ static int promise_body(struct db *db, void *context, struct error **err)
                : 0;
 }
 
-static int remove_body(struct db *db, void *context, struct error **err)
+/* Hold the copy, so that the sandbox does not start from it meanwhile. */
+static int hold_body(struct db *db, void *context, struct error **err)
 {
     struct evicting *evicting = context;
-    struct runtime *runtime = evicting->runtime;
     uint32_t host_id = evicting->sandbox.host_id;
     if (look(db, evicting, err) < 0)
         return -1;
     if (evicting->sandbox.host_id != host_id ||
         evicting->archive.promised_host_id != evicting->sandbox.host_id)
         evicting->archive.id[0] = '\0';
-    if (!evicting->archive.id[0])
-        return 0;
-    if (runtime->ops->destroy(runtime, evicting->sandbox.instance_name, err) < 0)
-        return -1;
-    fault_point(FAULT_ARCHIVE_EVICTED);
-    return archive_row_evicted(db, evicting->archive.id, err);
+    return evicting->archive.id[0]
+               ? hold_take(evicting->worker, host_id, evicting->id, PATIENCE_MS, err)
+               : 0;
 }
 
-static int remove_instance(struct worker *worker, struct evicting *evicting, struct error **err)
+static int remove_instance(struct evicting *evicting, struct error **err)
 {
-    if (runtimes_get(worker->runtimes, worker->db, evicting->sandbox.host_id, &evicting->runtime,
-                     err) < 0)
+    struct worker *worker = evicting->worker;
+    const struct sandbox *sandbox = &evicting->sandbox;
+    struct runtime *runtime;
+    if (runtimes_get(worker->runtimes, worker->db, sandbox->host_id, &runtime, err) < 0)
         return -1;
-    runtime_limit(evicting->runtime, PATIENCE_MS);
-    int result = db_transaction(worker->db, remove_body, evicting, err);
-    runtime_limit(evicting->runtime, 0);
+    if (db_transaction(worker->db, hold_body, evicting, err) < 0) {
+        if (!hold_is_of_another(err))
+            return -1;
+        evicting->archive.id[0] = '\0';
+    }
+    if (!evicting->archive.id[0])
+        return 0;
+    runtime_limit(runtime, PATIENCE_MS);
+    int result = runtime->ops->destroy(runtime, sandbox->instance_name, err);
+    runtime_limit(runtime, 0);
+    if (result == 0) {
+        fault_point(FAULT_ARCHIVE_EVICTED);
+        result = archive_row_evicted(worker->db, evicting->archive.id, err);
+    }
+    hold_end(worker, sandbox->host_id, evicting->id, result < 0 ? *err : NULL);
     return result;
 }
 
@@ -101,14 +115,14 @@ static int check_object(struct db *db, struct objects *objects, const char *id, 
                              archive.key);
 }
 
-static int evict(struct worker *worker, struct objects *objects, const char *id, struct error **err)
+static int evict(struct worker *worker, const char *id, struct error **err)
 {
-    __attribute__((cleanup(evicting_deinit))) struct evicting evicting = {.id = id};
-    if (check_object(worker->db, objects, id, err) < 0 ||
-        db_transaction(worker->db, promise_body, &evicting, err) < 0)
+    __attribute__((cleanup(evicting_deinit))) struct evicting evicting = {.worker = worker,
+                                                                          .id = id};
+    if (db_transaction(worker->db, promise_body, &evicting, err) < 0)
         return -1;
     fault_point(FAULT_ARCHIVE_EVICTING);
-    if (evicting.archive.id[0] && remove_instance(worker, &evicting, err) < 0)
+    if (evicting.archive.id[0] && remove_instance(&evicting, err) < 0)
         return -1;
     if (!evicting.archive.id[0])
         return 0;
@@ -119,32 +133,48 @@ static int evict(struct worker *worker, struct objects *objects, const char *id,
     return 0;
 }
 
-/* Evict all; a failure does not stop the others. */
-static int evict_all(struct worker *worker, char (*ids)[ID_SIZE], unsigned count,
-                     struct error **err)
+static bool concerns_all(enum error_code code)
 {
-    struct objects *objects;
-    if (archive_open(worker->settings, true, &objects, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count; i++) {
+    return code == ERR_RUNTIME_UNAVAILABLE || code == ERR_DB_UNAVAILABLE;
+}
+
+/* Evict AT_ONCE of them; one that fails rests. Without the storage, none can be evicted. */
+static int evict_all(struct worker *worker, struct objects *objects, char (*ids)[ID_SIZE],
+                     unsigned count, struct error **err)
+{
+    for (unsigned i = 0, tried = 0; i < count && tried < AT_ONCE; i++) {
         error_auto failure = NULL;
-        if (evict(worker, objects, ids[i], &failure) < 0)
-            log_warning("cannot delete an archived sandbox from its host, whose storage pool is "
-                        "filling; trying again",
-                        LOG_STR("sandbox", ids[i]), LOG_ERROR(failure));
+        if (sweep_rests(ids[i]))
+            continue;
+        tried++;
+        int result = check_object(worker->db, objects, ids[i], &failure);
+        if (result < 0 && concerns_all(failure->code))
+            return error_move(err, &failure);
+        if (result == 0 && evict(worker, ids[i], &failure) == 0)
+            continue;
+        sweep_rest(ids[i]);
+        log_warning("cannot delete an archived sandbox from its host, whose storage pool is "
+                    "filling; trying again",
+                    LOG_STR("sandbox", ids[i]), LOG_ERROR(failure));
     }
-    objects_close(objects);
     return 0;
 }
 
 int sandbox_evict(struct worker *worker, struct error **err)
 {
-    char ids[AT_ONCE][ID_SIZE];
+    char ids[CANDIDATES][ID_SIZE];
+    struct objects *objects;
     unsigned count;
     unsigned percent = (unsigned)worker->settings->archive_evict_percent;
     if (!archive_is_on(worker->settings) || !percent)
         return 0;
-    if (sandbox_row_evictable(worker->db, percent, AT_ONCE, ids, &count, err) < 0)
+    if (sandbox_row_evictable(worker->db, percent, CANDIDATES, ids, &count, err) < 0)
         return -1;
-    return count ? evict_all(worker, ids, count, err) : 0;
+    if (!count)
+        return 0;
+    if (archive_open(worker->settings, true, &objects, err) < 0)
+        return -1;
+    int result = evict_all(worker, objects, ids, count, err);
+    objects_close(objects);
+    return result;
 }

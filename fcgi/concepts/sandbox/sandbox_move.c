@@ -3,8 +3,9 @@
  * Move a paused sandbox to another host with its disk, its memory and its address.
  *
  * The database row decides where the sandbox is. Until the row changes, the copy on the new host is
- * incomplete; afterwards the copy on the old host is outdated. Either copy is deleted with the row
- * locked, because both instances have the same name and the sandbox may be about to return.
+ * incomplete; afterwards the copy on the old host is outdated. Either copy is deleted during a hold
+ * (worker/hold.h), because both instances have the same name and the sandbox may be about to
+ * return.
  */
 
 #include "base/clock.h"
@@ -19,6 +20,7 @@
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_row.h"
+#include "worker/hold.h"
 
 /* A move that kills its dispatcher again and again must not prevent a resume. */
 #define ATTEMPTS_MOST     3
@@ -30,10 +32,10 @@
 /* --- leftovers on the wrong host --- */
 
 struct stray {
+    struct worker *worker;
     const char *id, *instance_name;
     uint32_t host_id;
-    struct runtime *runtime;
-    bool removed;
+    bool held;
 };
 
 /* With the row locked, no move of the sandbox begins or ends. */
@@ -43,26 +45,32 @@ static int stray_body(struct db *db, void *context, struct error **err)
     sandbox_auto sandbox = {0};
     char id[ID_SIZE];
     enum sandbox_state state;
-    stray->removed = false;
+    stray->held = false;
     if (sandbox_get_any(db, stray->id, true, &sandbox, err) < 0 ||
         sandbox_row_of_instance(db, stray->host_id, stray->instance_name, id, &state, err) < 0)
         return -1;
     if (*id)
         return 0;
-    stray->removed = true;
-    return stray->runtime->ops->destroy(stray->runtime, stray->instance_name, err);
+    stray->held = true;
+    return hold_take(stray->worker, stray->host_id, stray->id, STRAY_PATIENCE_MS, err);
 }
 
 int sandbox_remove_stray(struct worker *worker, const char *id, uint32_t host_id,
                          const char *instance_name, struct error **err)
 {
-    struct stray stray = {.id = id, .instance_name = instance_name, .host_id = host_id};
-    if (runtimes_get(worker->runtimes, worker->db, host_id, &stray.runtime, err) < 0)
+    struct stray stray = {worker, id, instance_name, host_id, false};
+    struct runtime *runtime;
+    if (runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0)
         return -1;
-    runtime_limit(stray.runtime, STRAY_PATIENCE_MS);
-    int result = db_transaction(worker->db, stray_body, &stray, err);
-    runtime_limit(stray.runtime, 0);
-    if (result == 0 && stray.removed)
+    if (db_transaction(worker->db, stray_body, &stray, err) < 0)
+        return hold_is_of_another(err) ? 0 : -1;
+    if (!stray.held)
+        return 0;
+    runtime_limit(runtime, STRAY_PATIENCE_MS);
+    int result = runtime->ops->destroy(runtime, instance_name, err);
+    runtime_limit(runtime, 0);
+    hold_end(worker, host_id, id, result < 0 ? *err : NULL);
+    if (result == 0)
         log_info("deleted the old copy of a sandbox that has moved to another host",
                  LOG_STR("sandbox", id), LOG_INT("host", host_id));
     return result;
@@ -276,6 +284,8 @@ static int begin_body(struct db *db, void *context, struct error **err)
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     if (work_check_host(work, err) < 0 || check_sandbox(db, &work->sandbox, err) < 0 ||
         choose(db, beginning, &to_host, err) < 0 ||
+        hold_check(db, work->sandbox.host_id, work->sandbox.id, err) < 0 ||
+        hold_check(db, to_host, work->sandbox.id, err) < 0 ||
         host_disk_reserve(db, to_host, work->sandbox.resources.disk_gb, err) < 0 ||
         work_begin_locked(work, db, SANDBOX_EVENT_MOVE, OPERATION_MOVE, err) < 0 ||
         (beginning->note && beginning->note(db, work->sandbox.id, err) < 0))

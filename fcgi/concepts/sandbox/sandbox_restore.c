@@ -13,6 +13,7 @@
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_row.h"
+#include "worker/hold.h"
 
 /* --- fetching --- */
 
@@ -117,6 +118,7 @@ static int leave_body(struct db *db, void *context, struct error **err)
     if (!lost || sandbox.state != SANDBOX_STOPPED || archive.state != ARCHIVE_WHOLE)
         return 0;
     if (place(db, leaving, &sandbox, &host_id, err) < 0 ||
+        hold_check(db, host_id, sandbox.id, err) < 0 ||
         reservation_rehost(db, &sandbox, host_id, err) < 0 ||
         sandbox_row_rehost(db, &sandbox, host_id, err) < 0 ||
         archive_promise(db, archive.id, host_id, true, err) < 0)

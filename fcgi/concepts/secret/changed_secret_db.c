@@ -8,6 +8,7 @@
 #define AT_ONCE   100   /* sandboxes in a transaction */
 #define AT_CHANGE 3000  /* ms in the request that changes the secret */
 #define DUE_MS    10000 /* later, a dispatcher does the rest */
+#define AGAIN_MS  2000  /* after a failure of a dispatcher */
 
 DB_STATEMENT(note_statement) = {
     "changed_secret.note",
@@ -32,6 +33,9 @@ DB_STATEMENT(touch_statement) = {
 DB_STATEMENT(move_statement) = {
     "changed_secret.move",
     "UPDATE changed_secrets SET done_up_to = ?, due_at_ms = ? WHERE team_id = ? AND name = ?"};
+DB_STATEMENT(defer_statement) = {
+    "changed_secret.defer",
+    "UPDATE changed_secrets SET due_at_ms = ? WHERE team_id = ? AND name = ?"};
 DB_STATEMENT(done_statement) = {"changed_secret.done",
                                 "DELETE FROM changed_secrets WHERE team_id = ? AND name = ?"};
 
@@ -42,19 +46,21 @@ int changed_secret_note(struct db *db, const char *team_id, const char *name, st
                    err);
 }
 
-/* One piece of work. The row of a changed secret is locked until the end. */
-struct piece {
-    const char *team_id, *name; /* NULL: of the secret that is due first */
-    bool found, more;
-};
-
 struct row {
     char team_id[ID_SIZE], name[SECRET_NAME_MAX + 1], done_up_to[ID_SIZE];
 };
 
-static int lock_row(struct db *db, struct piece *piece, struct row *row, struct error **err)
+/* One piece of work. The row of a changed secret is locked until the end. */
+struct piece {
+    const char *team_id, *name; /* NULL: of the secret that is due first */
+    struct row row;
+    bool found, more;
+};
+
+static int lock_row(struct db *db, struct piece *piece, struct error **err)
 {
     db_rows_auto *rows = NULL;
+    struct row *row = &piece->row;
     int result = piece->team_id
                      ? db_query(db, &get_statement,
                                 DB_ARGS(db_text(piece->team_id), db_text(piece->name)), &rows, err)
@@ -92,30 +98,30 @@ static int touch(struct db *db, struct row *row, unsigned *count, struct error *
 static int piece_body(struct db *db, void *context, struct error **err)
 {
     struct piece *piece = context;
-    struct row row;
+    struct row *row = &piece->row;
     unsigned count;
     piece->more = false;
-    if (lock_row(db, piece, &row, err) < 0)
+    if (lock_row(db, piece, err) < 0)
         return -1;
     if (!piece->found)
         return 0;
-    if (touch(db, &row, &count, err) < 0)
+    if (touch(db, row, &count, err) < 0)
         return -1;
     piece->more = count == AT_ONCE;
     if (!piece->more)
-        return db_exec(db, &done_statement, DB_ARGS(db_text(row.team_id), db_text(row.name)), NULL,
-                       err);
+        return db_exec(db, &done_statement, DB_ARGS(db_text(row->team_id), db_text(row->name)),
+                       NULL, err);
     /* Other secrets that are due come first. */
     int64_t due_ms = piece->team_id ? clock_in_ms(DUE_MS) : clock_now_ms();
-    return db_exec(
-        db, &move_statement,
-        DB_ARGS(db_text(row.done_up_to), db_i64(due_ms), db_text(row.team_id), db_text(row.name)),
-        NULL, err);
+    return db_exec(db, &move_statement,
+                   DB_ARGS(db_text(row->done_up_to), db_i64(due_ms), db_text(row->team_id),
+                           db_text(row->name)),
+                   NULL, err);
 }
 
 void changed_secret_spread(struct db *db, const char *team_id, const char *name)
 {
-    struct piece piece = {team_id, name, false, true};
+    struct piece piece = {.team_id = team_id, .name = name, .more = true};
     int64_t until_ms = clock_monotonic_ms() + AT_CHANGE;
     error_auto failure = NULL;
     while (piece.more && clock_monotonic_ms() < until_ms)
@@ -128,8 +134,15 @@ void changed_secret_spread(struct db *db, const char *team_id, const char *name)
 
 int changed_secret_next(struct db *db, bool *worked, struct error **err)
 {
-    struct piece piece = {NULL, NULL, false, false};
+    struct piece piece = {.team_id = NULL};
+    error_auto ignored = NULL; /* the piece stays due */
     int result = db_transaction(db, piece_body, &piece, err);
-    *worked = result == 0 && piece.found;
+    *worked = piece.found;
+    /* The row of a sandbox may be locked for long. */
+    if (result < 0 && piece.found)
+        db_exec(db, &defer_statement,
+                DB_ARGS(db_i64(clock_in_ms(AGAIN_MS)), db_text(piece.row.team_id),
+                        db_text(piece.row.name)),
+                NULL, &ignored);
     return result;
 }

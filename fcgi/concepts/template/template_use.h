@@ -2,7 +2,8 @@
 /*
  * How many sandboxes were made from a template. Creates write no counter, because creates of one
  * template would wait for each other at its row. Instead a dispatcher counts the rows of sandboxes
- * now and then, long before they are deleted. Readers add the rows that came since.
+ * now and then, long before they are deleted. Readers add the owner's own sandboxes that came
+ * since.
  */
 #pragma once
 
@@ -17,7 +18,8 @@ struct template_use {
     int64_t last_at_ms; /* of the newest; 0: never */
 };
 
-/* List the uses of the owner's templates by template_id. Owned by the caller. */
+/* List the uses of the owner's templates by template_id. Sandboxes of other teams, which a public
+ * template has, are missing until the next count. Owned by the caller. */
 int template_uses_list(struct db *db, const char *owner, struct template_use **uses,
                        unsigned *count, struct error **err);
 

@@ -9,6 +9,7 @@
 #include "volume/keeper.h"
 #include "volume/volume_fence.h"
 #include "volume/volume_mount.h"
+#include "worker/hold.h"
 
 /* --- beginning --- */
 
@@ -93,6 +94,10 @@ static int begin_group(struct db *db, struct beginning *beginning, struct error 
         memcpy(move.id, volume->id, sizeof move.id);
         memcpy(move.team_id, volume->team_id, sizeof move.team_id);
         memcpy(move.group_id, group_id, sizeof move.group_id);
+        if (hold_check(db, to_host, volume->id, err) < 0) {
+            error_recode(err, ERR_NO_CAPACITY); /* busy would be a move that has begun */
+            return -1;
+        }
         if (move_begin(db, &move, err) < 0)
             return -1;
     }

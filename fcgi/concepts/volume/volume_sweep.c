@@ -11,18 +11,21 @@
 #include "volume/keeper.h"
 #include "volume/volume_row.h"
 #include "volume/volume_store.h"
+#include "worker/hold.h"
 #include "worker/sweep_failure.h"
 
-#define NAME_PREFIX "vol-"
+#define NAME_PREFIX        "vol-"
+#define DELETE_PATIENCE_MS 60000
 
 struct sweeping {
-    const char *id, *name;
+    struct worker *worker;
+    const char *id;
     uint32_t host_id;
-    struct runtime *runtime;
     bool kept;
 };
 
-/* With the row locked, if it exists, no move of the volume begins or ends. */
+/* With the row locked, if it exists, no move of the volume begins or ends. Hold the volume, so that
+ * none brings it here. */
 static int sweep_body(struct db *db, void *context, struct error **err)
 {
     struct sweeping *sweeping = context;
@@ -33,11 +36,9 @@ static int sweep_body(struct db *db, void *context, struct error **err)
     }
     if (volume_row_is_kept(db, sweeping->id, sweeping->host_id, &sweeping->kept, err) < 0)
         return -1;
-    if (sweeping->kept)
-        return 0;
-    log_warning("deleting a volume on a host, because the database has no row for it",
-                LOG_STR("volume", sweeping->id), LOG_INT("host", sweeping->host_id));
-    return sweeping->runtime->ops->volume->delete (sweeping->runtime, sweeping->name, err);
+    return sweeping->kept ? 0
+                          : hold_take(sweeping->worker, sweeping->host_id, sweeping->id,
+                                      DELETE_PATIENCE_MS, err);
 }
 
 /* Delete a volume on a host that belongs to no row. */
@@ -58,8 +59,18 @@ static int sweep_volume(struct worker *worker, uint32_t host_id, struct runtime 
         return -1;
     if (kept)
         return 0;
-    struct sweeping sweeping = {id, found->name, host_id, runtime, false};
-    return db_transaction(worker->db, sweep_body, &sweeping, err);
+    struct sweeping sweeping = {worker, id, host_id, false};
+    if (db_transaction(worker->db, sweep_body, &sweeping, err) < 0)
+        return hold_is_of_another(err) ? 0 : -1;
+    if (sweeping.kept)
+        return 0;
+    log_warning("deleting a volume on a host, because the database has no row for it",
+                LOG_STR("volume", id), LOG_INT("host", host_id));
+    runtime_limit(runtime, DELETE_PATIENCE_MS);
+    int result = runtime->ops->volume->delete (runtime, found->name, err);
+    runtime_limit(runtime, 0);
+    hold_end(worker, host_id, id, result < 0 ? *err : NULL);
+    return result;
 }
 
 static int by_name(const void *a, const void *b)

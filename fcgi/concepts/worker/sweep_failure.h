@@ -8,6 +8,17 @@
  *   for (size_t n = 0; n < count && failures < SWEEP_FAILURES_MAX; n++)
  *       if (handle(&list[(first + n) % count], err) < 0 && !sweep_passes_over(&failures, id, err))
  *           return -1;
+ *
+ * A sweep in an order that matters, for example by age, begins at the first object. An object that
+ * fails rests: the next sweeps pass over it, for longer after each failure. So objects that fail
+ * each time do not hide those behind them:
+ *
+ *   for (size_t i = 0; i < count && failures < SWEEP_FAILURES_MAX; i++)
+ *       if (!sweep_rests(ids[i]) && handle(ids[i], err) < 0) {
+ *           if (!sweep_passes_over(&failures, ids[i], err))
+ *               return -1;
+ *           sweep_rest(ids[i]);
+ *       }
  */
 #pragma once
 
@@ -25,3 +36,13 @@ size_t sweep_first(size_t count);
  * sweep. It grows by one, or to SWEEP_FAILURES_MAX if the host has not answered in time. If the
  * database or the host cannot be reached, return false and leave the error. */
 bool sweep_passes_over(unsigned *failures, const char *id, struct error **err);
+
+#define SWEEP_REST_FIRST_MS 10000
+#define SWEEP_REST_MOST_MS  1800000
+
+/* Let an object that failed rest in this process: for SWEEP_REST_FIRST_MS, twice as long after each
+ * further failure, and SWEEP_REST_MOST_MS at most. The newest 512 are known. */
+void sweep_rest(const char *id);
+
+/* Return whether an object rests. */
+bool sweep_rests(const char *id);

@@ -103,12 +103,14 @@ int httpd_fd(const struct httpd_request *request)
 int httpd_reply(struct httpd_request *request, unsigned status, struct MHD_Response *response)
 {
     if (request->suspended) {
-        request->replied = true;
+        request->replied = response != NULL;
         request->reply = response;
         request->reply_status = status;
         httpd_resume(request);
-        return 0;
+        return request->replied ? 0 : -1;
     }
+    if (!response)
+        return -1;
     enum MHD_Result queued = MHD_queue_response(request->connection, status, response);
     MHD_destroy_response(response);
     request->replied = queued == MHD_YES;
@@ -119,11 +121,10 @@ int httpd_reply_json(struct httpd_request *request, unsigned status, json_t *jso
 {
     char *text = json_dumps(json, JSON_COMPACT);
     json_decref(json);
-    if (!text)
-        return -1;
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
-    MHD_add_response_header(response, "Content-Type", "application/json");
+        text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
+    if (response)
+        MHD_add_response_header(response, "Content-Type", "application/json");
     return httpd_reply(request, status, response);
 }
 

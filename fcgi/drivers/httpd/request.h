@@ -70,7 +70,9 @@ bool httpd_content_is(const struct httpd_request *request, const char *media_typ
 int httpd_fd(const struct httpd_request *request);
 
 /* Answer, now or, while the request is suspended, after its resumption. The JSON value's reference
- * and the response are taken over. Return 0, or -1 when it cannot be sent or is no text. */
+ * and the response are taken over. Return 0, or -1 when it cannot be sent, is no text, or is NULL,
+ * because the library had no memory for the response. A suspended request without a response ends
+ * with its connection. */
 int httpd_reply(struct httpd_request *request, unsigned status, struct MHD_Response *response);
 int httpd_reply_json(struct httpd_request *request, unsigned status, json_t *json);
 int httpd_reply_empty(struct httpd_request *request, unsigned status);

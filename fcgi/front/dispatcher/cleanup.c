@@ -138,16 +138,19 @@ static int review(struct worker *worker, const char *id, struct error **err)
     return result;
 }
 
-static int review_all(struct worker *worker, struct cleanup_candidate *candidates, size_t count,
-                      struct error **err)
+int cleanup_review_all(struct worker *worker, const struct cleanup_candidate *candidates,
+                       size_t count, cleanup_review *review_one, struct error **err)
 {
     int64_t until_ms = clock_monotonic_ms() + CLEANUP_MOST_MS;
     unsigned failures = 0;
     size_t i = 0;
     while (i < count && failures < SWEEP_FAILURES_MAX && clock_monotonic_ms() < until_ms) {
         const char *id = candidates[i++].id;
-        if (review(worker, id, err) < 0 && !sweep_passes_over(&failures, id, err))
+        if (sweep_rests(id) || review_one(worker, id, err) == 0)
+            continue;
+        if (!sweep_passes_over(&failures, id, err))
             return -1;
+        sweep_rest(id);
     }
     return 0;
 }
@@ -165,7 +168,7 @@ static int review_old(struct worker *worker, struct error **err)
         int64_t before_ms = cleanup_old_since(&plans[i], plans[i].stopped_days, now_ms);
         if (plans[i].stopped_days &&
             (cleanup_row_old(worker->db, plans[i].name, before_ms, &candidates, &count, err) < 0 ||
-             review_all(worker, candidates, count, err) < 0))
+             cleanup_review_all(worker, candidates, count, review, err) < 0))
             return -1;
     }
     return 0;
@@ -176,11 +179,12 @@ int cleanup_sweep(struct worker *worker, struct error **err)
     autofree struct cleanup_candidate *warned = NULL, *excess = NULL;
     size_t warned_count, excess_count;
     if (cleanup_row_warned(worker->db, &warned, &warned_count, err) < 0 ||
-        review_all(worker, warned, warned_count, err) < 0 || review_old(worker, err) < 0)
+        cleanup_review_all(worker, warned, warned_count, review, err) < 0 ||
+        review_old(worker, err) < 0)
         return -1;
     if (cleanup_row_excess(worker->db, &excess, &excess_count, err) < 0)
         return -1;
-    if (review_all(worker, excess, excess_count, err) < 0)
+    if (cleanup_review_all(worker, excess, excess_count, review, err) < 0)
         return -1;
     return cleanup_checkpoints(worker, err);
 }

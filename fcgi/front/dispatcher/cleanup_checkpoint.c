@@ -6,7 +6,6 @@
 #include "checkpoint/checkpoint_removal.h"
 #include "dispatcher/cleanup_row.h"
 #include "sandbox/sandbox_events.h"
-#include "worker/sweep_failure.h"
 
 struct review {
     const char *id;
@@ -82,20 +81,6 @@ static int review(struct worker *worker, const char *id, struct error **err)
     return result < 0 && failure->code != ERR_NOT_FOUND ? error_move(err, &failure) : 0;
 }
 
-static int review_all(struct worker *worker, const struct cleanup_candidate *candidates,
-                      size_t count, struct error **err)
-{
-    int64_t until_ms = clock_monotonic_ms() + CLEANUP_MOST_MS;
-    unsigned failures = 0;
-    size_t i = 0;
-    while (i < count && failures < SWEEP_FAILURES_MAX && clock_monotonic_ms() < until_ms) {
-        const char *id = candidates[i++].id;
-        if (review(worker, id, err) < 0 && !sweep_passes_over(&failures, id, err))
-            return -1;
-    }
-    return 0;
-}
-
 static int review_old(struct worker *worker, const struct plan *plan, struct error **err)
 {
     autofree struct cleanup_candidate *old = NULL;
@@ -105,7 +90,7 @@ static int review_old(struct worker *worker, const struct plan *plan, struct err
         return 0;
     if (cleanup_row_old_checkpoints(worker->db, plan->name, before_ms, &old, &count, err) < 0)
         return -1;
-    return review_all(worker, old, count, err);
+    return cleanup_review_all(worker, old, count, review, err);
 }
 
 int cleanup_checkpoints(struct worker *worker, struct error **err)
@@ -115,7 +100,7 @@ int cleanup_checkpoints(struct worker *worker, struct error **err)
     unsigned plan_count;
     size_t count;
     if (cleanup_row_warned_checkpoints(worker->db, &warned, &count, err) < 0 ||
-        review_all(worker, warned, count, err) < 0 ||
+        cleanup_review_all(worker, warned, count, review, err) < 0 ||
         plan_list(worker->db, plans, &plan_count, err) < 0)
         return -1;
     for (unsigned i = 0; i < plan_count; i++)

@@ -41,6 +41,15 @@ int cleanup_row_warned_checkpoints(struct db *db, struct cleanup_candidate **can
 int cleanup_row_set_checkpoint(struct db *db, const char *id, int64_t cleanup_at_ms,
                                struct error **err);
 
+/* --- all candidates --- */
+
+typedef int cleanup_review(struct worker *worker, const char *id, struct error **err);
+
+/* Review the candidates in their order, for CLEANUP_MOST_MS at most. One that fails rests
+ * (worker/sweep_failure.h). */
+int cleanup_review_all(struct worker *worker, const struct cleanup_candidate *candidates,
+                       size_t count, cleanup_review *review_one, struct error **err);
+
 /* --- times --- */
 
 /* Return the earliest time of an object's deletion, or 0 when its warning is not due yet. The

@@ -14,6 +14,7 @@
 #include "sandbox/sandbox_row.h"
 #include "template/template_trial.h"
 #include "template/warm.h"
+#include "worker/hold.h"
 #include "worker/sweep_failure.h"
 
 #define LIST_PATIENCE_MS 15000
@@ -22,32 +23,41 @@
 /* --- instances of paused sandboxes --- */
 
 struct unexpected {
+    struct worker *worker;
     const char *id;
     uint32_t host_id;
-    struct runtime *runtime;
-    bool stopped;
+    struct runtime_resources resources;
+    bool held;
 };
 
-/* Stop the instance with the row locked, so that no operation can start. */
+/* Hold the instance, so that no operation of the sandbox starts. */
 static int unexpected_body(struct db *db, void *context, struct error **err)
 {
     struct unexpected *unexpected = context;
-    struct runtime *runtime = unexpected->runtime;
     sandbox_auto sandbox = {0};
-    enum runtime_status status;
-    enum runtime_origin origin;
-    unexpected->stopped = false;
+    unexpected->held = false;
     if (sandbox_get_any(db, unexpected->id, true, &sandbox, err) < 0)
         return -1;
     if (sandbox.state != SANDBOX_STOPPED || sandbox.host_id != unexpected->host_id)
         return 0;
-    if (runtime->ops->inspect(runtime, sandbox.instance_name, &status, err) < 0)
+    unexpected->resources = sandbox.resources;
+    unexpected->held = true;
+    return hold_take(unexpected->worker, unexpected->host_id, unexpected->id, STOP_PATIENCE_MS,
+                     err);
+}
+
+static int stop_held(struct runtime *runtime, const char *instance_name,
+                     const struct runtime_resources *resources, bool *stopped, struct error **err)
+{
+    enum runtime_status status;
+    enum runtime_origin origin;
+    *stopped = false;
+    if (runtime->ops->inspect(runtime, instance_name, &status, err) < 0)
         return -1;
-    unexpected->stopped = !runtime_is_down(status);
-    return unexpected->stopped
-               ? runtime->ops->pause(runtime, sandbox.instance_name, &sandbox.resources,
-                                     RUNTIME_PAUSE_DISK, &origin, err)
-               : 0;
+    *stopped = !runtime_is_down(status);
+    return *stopped ? runtime->ops->pause(runtime, instance_name, resources, RUNTIME_PAUSE_DISK,
+                                          &origin, err)
+                    : 0;
 }
 
 int sandbox_stop_unexpected(struct worker *worker, uint32_t host_id, struct runtime *runtime,
@@ -55,15 +65,21 @@ int sandbox_stop_unexpected(struct worker *worker, uint32_t host_id, struct runt
 {
     char id[ID_SIZE];
     enum sandbox_state state;
+    bool stopped;
     if (sandbox_row_of_instance(worker->db, host_id, instance_name, id, &state, err) < 0)
         return -1;
     if (!*id || state != SANDBOX_STOPPED)
         return 0;
-    struct unexpected unexpected = {id, host_id, runtime, false};
+    struct unexpected unexpected = {.worker = worker, .id = id, .host_id = host_id};
+    if (db_transaction(worker->db, unexpected_body, &unexpected, err) < 0)
+        return hold_is_of_another(err) ? 0 : -1;
+    if (!unexpected.held)
+        return 0;
     runtime_limit(runtime, STOP_PATIENCE_MS);
-    int result = db_transaction(worker->db, unexpected_body, &unexpected, err);
+    int result = stop_held(runtime, instance_name, &unexpected.resources, &stopped, err);
     runtime_limit(runtime, 0);
-    if (result == 0 && unexpected.stopped)
+    hold_end(worker, host_id, id, result < 0 ? *err : NULL);
+    if (result == 0 && stopped)
         log_warning("stopped the running instance of a paused sandbox", LOG_STR("sandbox", id));
     return result;
 }

@@ -6,8 +6,8 @@
 #include "worker/worker.h"
 
 /* Stop an instance that runs while its sandbox is paused. It was started by hand, or it came up
- * again after the monitor had found it down. Other instances stay. The sandbox's row is locked
- * meanwhile. */
+ * again after the monitor had found it down. Other instances stay. No operation of the sandbox
+ * starts meanwhile (worker/hold.h). */
 int sandbox_stop_unexpected(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                             const char *instance_name, struct error **err);
 

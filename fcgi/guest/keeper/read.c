@@ -19,8 +19,9 @@ int file_get(struct request *request, struct keeper_error *error)
     if (fd < 0)
         return -1;
     json_auto_t *entry = entry_json(&status);
-    struct MHD_Response *response =
-        MHD_create_response_from_fd((uint64_t)status.st_size, steal_fd(&fd));
+    struct MHD_Response *response = MHD_create_response_from_fd((uint64_t)status.st_size, fd);
+    if (response)
+        steal_fd(&fd);
     MHD_add_response_header(response, KEEPER_MODE_HEADER,
                             json_string_value(json_object_get(entry, "mode")));
     MHD_add_response_header(response, KEEPER_MODIFIED_AT_HEADER,

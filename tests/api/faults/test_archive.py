@@ -324,7 +324,8 @@ def test_who_has_most_gives_first_and_nothing_without_the_storage(storage, accou
             until_archived(stack, sandbox.id)
     started = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     with storage.away(), archive_settings(stack, archive_after_s=86400, archive_evict_percent=1, **storage.settings):
-        wait_until(lambda: any("stays on its host" in line for line in stack.warnings(started)), 60,
+        said = ("pools that fill", "whose storage pool is filling")
+        wait_until(lambda: any(words in line for line in stack.warnings(started) for words in said), 60,
                    "a dispatcher that would remove one")
         assert all(stack.incus.exists(sandbox.instance) for sandbox in (one, *many))
     with archive_settings(stack, archive_after_s=1, archive_evict_percent=1, **storage.settings):

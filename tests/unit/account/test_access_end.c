@@ -202,6 +202,32 @@ TEST_WITH(a_deletion_that_has_begun_keeps_no_row_of_a_key, NULL, remove_all)
     assert_false(worked);
 }
 
+TEST_WITH(a_key_with_a_locked_sandbox_delays_no_other, NULL, remove_all)
+{
+    struct error *err = NULL;
+    bool worked;
+    struct db *impatient = server_open_at(server->socket, 2);
+    put_sandboxes(&acme, "sbx_m", 1);
+    put_sandboxes(&other, "sbx_o", 1);
+    server_say(raw, "UPDATE sandbox_token_keys SET ends_at_ms = 1");
+    server_say(raw, "UPDATE sandbox_token_keys SET api_key_id = '" KEY_2
+                    "', ends_at_ms = 2 WHERE sandbox_id = 'sbx_o000'");
+    server_say(raw, "START TRANSACTION");
+    server_say(raw, "SELECT id FROM sandboxes WHERE id = 'sbx_m000' FOR UPDATE");
+    assert_fails(token_key_expire_next(impatient, &worked, &err), ERR_DB_DEADLOCK);
+    error_clear(&err);
+    db_close(impatient);
+    assert_ok(token_key_expire_next(db, &worked, &err));
+    assert_true(worked);
+    assert_int_equal(epoch_of("sbx_o000"), 1);
+    server_say(raw, "COMMIT");
+    assert_int_equal(epoch_of("sbx_m000"), 0);
+    server_say(raw, "UPDATE sandbox_token_keys SET ends_at_ms = 1");
+    assert_ok(token_key_expire_next(db, &worked, &err));
+    assert_int_equal(epoch_of("sbx_m000"), 1);
+    assert_int_equal(keys_left(), 0);
+}
+
 TEST_WITH(many_sandboxes_of_a_key_end_with_their_teams, NULL, remove_all)
 {
     struct error *err = NULL;

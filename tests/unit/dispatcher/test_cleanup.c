@@ -5,6 +5,7 @@
 
 #include "dispatcher/cleanup_row.h"
 #include "unit/schema.h"
+#include "worker/sweep_failure.h"
 
 #define MANY      500
 #define READS_MAX 100
@@ -78,6 +79,28 @@ TEST(a_team_over_its_limit_leaves_time_to_others)
     server_say(raw, "UPDATE teams SET stopped_sandboxes = 1 WHERE slug = 'old'");
     assert_ok(cleanup_row_excess(db, &found, &count, &err));
     assert_int_equal(count, CLEANUP_OF_TEAM + 1);
+}
+
+static unsigned reviewed;
+
+static int review_one(struct worker *worker, const char *id, struct error **err)
+{
+    (void)worker;
+    reviewed++;
+    return *id == 'f' ? error_set(err, ERR_RUNTIME_REFUSED, "it failed") : 0;
+}
+
+TEST(candidates_that_fail_do_not_hide_others)
+{
+    struct error *err = NULL;
+    struct cleanup_candidate all[SWEEP_FAILURES_MAX + 1];
+    for (unsigned i = 0; i < SWEEP_FAILURES_MAX; i++)
+        snprintf(all[i].id, sizeof all[i].id, "fails-%u", i);
+    snprintf(all[SWEEP_FAILURES_MAX].id, sizeof all->id, "works");
+    assert_ok(cleanup_review_all(NULL, all, ARRAY_SIZE(all), review_one, &err));
+    assert_int_equal(reviewed, SWEEP_FAILURES_MAX);
+    assert_ok(cleanup_review_all(NULL, all, ARRAY_SIZE(all), review_one, &err));
+    assert_int_equal(reviewed, SWEEP_FAILURES_MAX + 1);
 }
 
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)

@@ -197,6 +197,35 @@ TEST(uses_of_all_secrets_are_one_statement)
     assert_int_equal(server_ask(raw, "SELECT used_at_ms FROM secrets"), 1000);
 }
 
+TEST(a_secret_of_a_locked_sandbox_delays_no_other)
+{
+    struct error *err = NULL;
+    bool worked;
+    struct db *impatient = server_open_at(server->socket, 2);
+    server_say(raw, "DELETE FROM sandboxes");
+    server_say(raw, "DELETE FROM sandbox_secrets");
+    put_sandbox(&acme, "sbx_l1", 1, MENTIONS);
+    put_sandbox(&other, "sbx_l2", 1, MENTIONS);
+    assert_ok(changed_secret_note(db, acme.id, "token", &err));
+    server_say(raw, "UPDATE changed_secrets SET due_at_ms = 1");
+    assert_ok(changed_secret_note(db, other.id, "token", &err));
+    server_say(raw, "UPDATE changed_secrets SET due_at_ms = 2 WHERE due_at_ms > 1");
+    server_say(raw, "START TRANSACTION");
+    server_say(raw, "SELECT id FROM sandboxes WHERE id = 'sbx_l1' FOR UPDATE");
+    assert_fails(changed_secret_next(impatient, &worked, &err), ERR_DB_DEADLOCK);
+    error_clear(&err);
+    assert_true(worked);
+    db_close(impatient);
+    assert_ok(changed_secret_next(db, &worked, &err));
+    assert_true(worked);
+    assert_int_equal(ask("network_revision", "sbx_l2"), 2);
+    server_say(raw, "COMMIT");
+    assert_int_equal(ask("network_revision", "sbx_l1"), 1);
+    assert_true(do_piece());
+    assert_int_equal(ask("network_revision", "sbx_l1"), 2);
+    assert_false(do_piece());
+}
+
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
 
 TEST_GROUP(set_up, tear_down)

@@ -47,3 +47,25 @@ TEST(a_sweep_begins_at_one_of_its_objects)
     for (unsigned i = 0; i < 100; i++)
         assert_true(sweep_first(3) < 3);
 }
+
+TEST(an_object_that_failed_rests)
+{
+    assert_false(sweep_rests("sbx-1"));
+    sweep_rest("sbx-1");
+    assert_true(sweep_rests("sbx-1"));
+    assert_false(sweep_rests("sbx-2"));
+    sweep_rest("sbx-1");
+    assert_true(sweep_rests("sbx-1"));
+}
+
+TEST(the_newest_that_failed_are_known)
+{
+    char id[16];
+    sweep_rest("sbx-first");
+    for (unsigned i = 0; i < 512; i++) {
+        snprintf(id, sizeof id, "sbx-%u", i);
+        sweep_rest(id);
+    }
+    assert_true(sweep_rests("sbx-511"));
+    assert_false(sweep_rests("sbx-first"));
+}

@@ -22,6 +22,7 @@
 /* Files of /proc say that they are empty, those of /sys that they fill a page. Up to this many
  * bytes are read at once; the answer with a longer file has no Content-Length. */
 #define SIZELESS_MAX (1024 * 1024)
+#define BLOCK_SIZE   (32 * 1024)
 
 #define ETAG_SIZE    64
 
@@ -139,9 +140,13 @@ static struct MHD_Response *make_body(struct request *request, const struct file
     if (code == 206 && parts->count > 1)
         return files_parts_response(fd, parts, (uint64_t)file->status.st_size,
                                     files_media_type(paths_base(file->path)));
-    if (code == 200 || code == 206)
-        return MHD_create_response_from_fd_at_offset64(parts->items[0].length, fd,
-                                                       parts->items[0].first);
+    if (code == 200 || code == 206) {
+        struct MHD_Response *response = MHD_create_response_from_fd_at_offset64(
+            parts->items[0].length, fd, parts->items[0].first);
+        if (!response)
+            close(fd);
+        return response;
+    }
     close(fd);
     /* The length of a 304 would be that of the file (RFC 9110, section 8.6). */
     return code == 304 ? MHD_create_response_empty(MHD_RF_HEAD_ONLY_RESPONSE)
@@ -191,9 +196,56 @@ static int reply_file(struct request *request, const struct file *file, int fd,
     return httpd_reply(&request->http, code, response);
 }
 
+/* --- files without a size --- */
+
 static bool may_be_sizeless(uint64_t size)
 {
     return !size || size == (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A file whose beginning was read. Its rest comes from where that ended: some files of the kernel
+ * cannot be read from the beginning again. */
+struct begun {
+    char *bytes;
+    size_t size, sent;
+    int fd;
+};
+
+static ssize_t on_read(void *context, uint64_t position, char *out, size_t room)
+{
+    (void)position;
+    struct begun *begun = context;
+    size_t left = begun->size - begun->sent;
+    if (left) {
+        size_t size = left < room ? left : room;
+        memcpy(out, begun->bytes + begun->sent, size);
+        begun->sent += size;
+        return (ssize_t)size;
+    }
+    ssize_t size = read(begun->fd, out, room);
+    if (size < 0)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    return size ? size : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void on_free(void *context)
+{
+    struct begun *begun = context;
+    free(begun->bytes);
+    close(begun->fd);
+    free(begun);
+}
+
+/* Takes bytes and fd over. NULL: no memory. */
+static struct MHD_Response *make_begun_body(char *bytes, size_t size, int fd)
+{
+    struct begun *begun = xcalloc(1, sizeof *begun);
+    *begun = (struct begun){.bytes = bytes, .size = size, .fd = fd};
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_SIZE, on_read, begun, on_free);
+    if (!response)
+        on_free(begun);
+    return response;
 }
 
 /* Reply with the readable bytes, and take *fd over if they are many. *as_told: the file has as many
@@ -213,10 +265,11 @@ static int reply_sizeless(struct request *request, const struct file *file, int 
     *as_told = size == told;
     if (*as_told)
         return 0;
-    bool is_whole = size < SIZELESS_MAX || lseek(*fd, 0, SEEK_SET) < 0;
     struct MHD_Response *response =
-        is_whole ? MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_COPY)
-                 : MHD_create_response_from_pipe(steal_fd(fd));
+        size < room ? MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_COPY)
+                    : make_begun_body(steal_pointer(&bytes), size, steal_fd(fd));
+    if (!response)
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "cannot send the file now; try again");
     MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(file->path)));
     add_disposition(response, file->download, paths_base(file->path));
     return httpd_reply(&request->http, 200, response);
