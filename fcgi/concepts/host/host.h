@@ -90,6 +90,11 @@ int host_list(struct db *db, struct host **hosts, unsigned *count, struct error 
 int hosts_each(struct db *db,
                int (*act)(void *context, const struct host *host, struct error **err),
                void *context, const char *failure, struct error **err);
+/* Call act for each host that is not lost, also after a failure. Errors: the first one of act;
+ * those of the database. */
+int hosts_try_each(struct db *db,
+                   int (*act)(void *context, const struct host *host, struct error **err),
+                   void *context, struct error **err);
 /* The lease of the process that monitors the hosts. */
 #define HOST_MONITORS_LEASE "host.monitors"
 /* Check whether such a process runs in a dispatcher. */
