@@ -32,8 +32,8 @@ struct backup_object {
 int backup_db_objects(struct db *db, struct backup_object **objects, size_t *count,
                       struct error **err);
 
-/* What has happened to an object since backup_db_objects(): a sandbox is unchanged while it is
- * paused and on its host, another object while it is on its host. */
+/* The state of an object since backup_db_objects(). A sandbox is unchanged while it is paused and
+ * on its host, another object while it is on its host. */
 enum backup_fate { BACKUP_UNCHANGED, BACKUP_CHANGED, BACKUP_DELETED };
 int backup_db_fate(struct db *db, const struct backup_object *object, enum backup_fate *fate,
                    struct error **err);

@@ -59,7 +59,8 @@ static void check_ring(struct doctor *doctor)
     keyring_free(ring);
 }
 
-/* What the file of this machine does not show: programs of front nodes that have not read a key. */
+/* Report front nodes whose programs have not read a key; the file of this machine does not show it.
+ */
 static void check_running(struct doctor *doctor)
 {
     error_auto err = NULL;
