@@ -160,8 +160,9 @@ int host_place(struct db *db, const char *template_version_id,
 /* Choose a host for a warm instance, as host_place() does. The host must have room, but none is
  * reserved. */
 int host_place_waiting(struct db *db, const char *template_version_id,
-                       const struct runtime_resources *resources, const char *instance_name,
-                       uint32_t *host_id, uint32_t *address, struct error **err);
+                       const struct runtime_resources *resources, uint32_t avoid_host,
+                       const char *instance_name, uint32_t *host_id, uint32_t *address,
+                       struct error **err);
 
 /* Claim an address on this host as host_place() does, for a copy of a disk that only this host has.
  * reserves: also reserve room. */

@@ -646,12 +646,14 @@ int host_place(struct db *db, const char *template_version_id,
 }
 
 int host_place_waiting(struct db *db, const char *template_version_id,
-                       const struct runtime_resources *resources, const char *instance_name,
-                       uint32_t *host_id, uint32_t *address, struct error **err)
+                       const struct runtime_resources *resources, uint32_t avoid_host,
+                       const char *instance_name, uint32_t *host_id, uint32_t *address,
+                       struct error **err)
 {
     struct placing placing = {.template_version_id = template_version_id,
                               .instance_name = instance_name,
-                              .resources = resources};
+                              .resources = resources,
+                              .avoid_host = avoid_host};
     int result = place(db, &placing, 0, err);
     error_clear(&placing.no_disk);
     *host_id = placing.host_id;

@@ -590,6 +590,36 @@ TEST(workers_never_pass_the_capacity)
     assert_exact();
 }
 
+struct waiting {
+    uint32_t avoid_host, host_id;
+};
+
+static int wait_body(struct db *with, void *context, struct error **err)
+{
+    struct waiting *waiting = context;
+    uint32_t address;
+    return host_place_waiting(with, version.id, &resources, waiting->avoid_host, "warm-1",
+                              &waiting->host_id, &address, err);
+}
+
+TEST(a_host_whose_last_start_failed_is_avoided_while_another_has_room)
+{
+    struct error *err = NULL;
+    struct host hosts[] = {host_of("a", "10.5.0.0/24", 100, 100000),
+                           host_of("b", "10.6.0.0/24", 2, 1000)};
+    forget_all_hosts();
+    for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
+        put(&hosts[i]);
+    struct waiting any = {.avoid_host = 0}, other = {.avoid_host = hosts[0].id};
+    assert_ok(db_transaction(db, wait_body, &any, &err));
+    assert_int_equal(any.host_id, hosts[0].id);
+    assert_ok(db_transaction(db, wait_body, &other, &err));
+    assert_int_equal(other.host_id, hosts[1].id);
+    server_say(raw, "UPDATE hosts SET used_vcpus = vcpus WHERE name = 'b'");
+    assert_ok(db_transaction(db, wait_body, &other, &err));
+    assert_int_equal(other.host_id, hosts[0].id);
+}
+
 static int fail_on_a(void *context, const struct host *host, struct error **err)
 {
     strcat(context, host->name);
