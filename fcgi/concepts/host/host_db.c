@@ -100,12 +100,11 @@ DB_STATEMENT(sources_statement) = {
  * locks the row decides. */
 DB_STATEMENT(drawn_statement) = {
     "host.drawn", "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HOST_HAS_ROOM
-                  " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 3"};
+                  " ORDER BY " HOST_BEST_FIRST ", h.id LIMIT 3"};
 DB_STATEMENT(candidates_statement) = {
-    "host.candidates",
-    "SELECT h.id FROM hosts h JOIN template_sources t ON t.host_id = h.id"
-    " WHERE t.template_version_id = ? AND (? = 0 OR h.id = ?) AND " HOST_HAS_ROOM
-    " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 1000"};
+    "host.candidates", "SELECT h.id FROM hosts h JOIN template_sources t ON t.host_id = h.id"
+                       " WHERE t.template_version_id = ? AND (? = 0 OR h.id = ?) AND " HOST_HAS_ROOM
+                       " ORDER BY " HOST_BEST_FIRST ", h.id LIMIT 1000"};
 DB_STATEMENT(lock_statement) = {
     "host.lock", "SELECT 1 FROM hosts h WHERE h.id = ? AND " HOST_HAS_ROOM " FOR UPDATE"};
 /* A draining host takes its own sandboxes back, but no new ones. */

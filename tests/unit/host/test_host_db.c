@@ -620,6 +620,20 @@ TEST(a_host_whose_last_start_failed_is_avoided_while_another_has_room)
     assert_int_equal(other.host_id, hosts[0].id);
 }
 
+TEST(a_host_of_this_machine_that_is_silent_is_the_last_choice)
+{
+    struct host hosts[] = {host_of("a", "10.5.0.0/24", 100, 100000),
+                           host_of("b", "10.6.0.0/24", 2, 1000)};
+    forget_all_hosts();
+    for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
+        put(&hosts[i]);
+    server_say(raw, "UPDATE hosts SET silent_since_ms = 1 WHERE name = 'a'");
+    assert_int_equal(place(&resources).host_id, hosts[1].id);
+    assert_int_equal(place(&resources).host_id, hosts[1].id);
+    assert_int_equal(place(&resources).host_id, hosts[0].id); /* the other one is full */
+    forget_all_hosts();
+}
+
 static int fail_on_a(void *context, const struct host *host, struct error **err)
 {
     strcat(context, host->name);
