@@ -126,13 +126,25 @@ static void own_name(char name[65])
     snprintf(name, 65, "%.64s", host.nodename);
 }
 
-#define NEWEST_KEY "keyring newest" /* in the report of a front, besides its settings */
+/* In the report of a front, besides its settings. The last key may not be in use yet. */
+#define NEWEST_KEY "keyring newest"
+#define LAST_KEY   "keyring last"
+
+static uint16_t last_key(const struct keyring *ring)
+{
+    struct keyring_key key;
+    uint16_t last = 0;
+    for (size_t i = 0; keyring_key_at(ring, i, &key); i++)
+        last = key.id > last ? key.id : last;
+    return last;
+}
 
 int front_note(struct db *db, const struct keyring *ring, const struct settings *settings,
                struct error **err)
 {
     char name[65];
-    json_auto_t *said = json_pack("{s:i}", NEWEST_KEY, (int)keyring_newest(ring));
+    json_auto_t *said = json_pack("{s:i, s:i}", NEWEST_KEY, (int)keyring_newest(ring), LAST_KEY,
+                                  (int)last_key(ring));
     for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
         autofree char *value = settings_get(settings, same[i]);
         json_object_set_new(said, same[i], json_string(value));
@@ -160,6 +172,36 @@ int front_ring_in_use(struct db *db, const struct keyring *ring, struct error **
                           all[i].name, keyring_newest(ring));
     }
     return result;
+}
+
+static void add_lag(struct front_lag **list, unsigned *count, const struct front_row *front,
+                    uint16_t key)
+{
+    json_int_t last = json_integer_value(json_object_get(front->settings, LAST_KEY));
+    if (!last || last >= key)
+        return;
+    *list = xreallocarray(*list, *count + 1, sizeof **list);
+    struct front_lag *lag = &(*list)[(*count)++];
+    *lag = (struct front_lag){.key = key};
+    snprintf(lag->front, sizeof lag->front, "%s", front->name);
+}
+
+int front_ring_lags(struct db *db, struct front_lag **list, unsigned *count, struct error **err)
+{
+    autofree struct front_key *keys = NULL;
+    autofree struct front_row *all = NULL;
+    unsigned key_count, front_count;
+    *list = NULL;
+    *count = 0;
+    if (front_row_keys(db, &keys, &key_count, err) < 0 ||
+        front_row_list(db, &all, &front_count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < front_count; i++) {
+        if (key_count) /* sorted */
+            add_lag(list, count, &all[i], keys[key_count - 1].id);
+        json_decref(all[i].settings);
+    }
+    return 0;
 }
 
 static void compare_front(const struct front_row *front, const struct settings *settings,

@@ -36,14 +36,24 @@ int front_ring_check(struct db *db, const struct keyring *ring, struct error **e
  * was in the list. */
 int front_ring_forget(struct db *db, uint16_t key_id, bool *forgotten, struct error **err);
 
-/* Record that this front node is running, its settings, and the newest key that it seals with.
- * Delete the rows of front nodes that have recorded nothing for a day. */
+/* Record that this front node is running, its settings, the newest key that it seals with, and the
+ * last key that it has. Delete the rows of front nodes that have recorded nothing for a day. */
 int front_note(struct db *db, const struct keyring *ring, const struct settings *settings,
                struct error **err);
 
 /* Check that the programs of each running front node seal with the newest key of this ring. Errors:
  * ERR_INVALID_REQUEST, which names a front node that does not. */
 int front_ring_in_use(struct db *db, const struct keyring *ring, struct error **err);
+
+/* A running front node, of which a program lacks a key of the deployment. */
+struct front_lag {
+    char front[65];
+    uint16_t key;
+};
+
+/* List the running front nodes that have not reported the last key of the deployment, used or not.
+ * One of a previous version does not say which keys it has. The caller frees the array. */
+int front_ring_lags(struct db *db, struct front_lag **list, unsigned *count, struct error **err);
 
 /* A setting that differs on another running front node. */
 struct front_difference {

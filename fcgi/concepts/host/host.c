@@ -83,6 +83,34 @@ int hosts_each(struct db *db,
     return result;
 }
 
+struct trying {
+    int (*act)(void *context, const struct host *host, struct error **err);
+    void *context;
+    struct error *first;
+};
+
+static int try_one(void *context, const struct host *host, struct error **err)
+{
+    struct trying *trying = context;
+    if (trying->act(trying->context, host, err) == 0)
+        return 0;
+    if (trying->first)
+        error_clear(err);
+    else
+        error_move(&trying->first, err);
+    return 0;
+}
+
+int hosts_try_each(struct db *db,
+                   int (*act)(void *context, const struct host *host, struct error **err),
+                   void *context, struct error **err)
+{
+    struct trying trying = {.act = act, .context = context};
+    if (hosts_each(db, try_one, &trying, NULL, err) < 0)
+        return -1;
+    return trying.first ? error_move(err, &trying.first) : 0;
+}
+
 /* --- ranges --- */
 
 static int parse_network(const char *text, unsigned bits_least, struct address_range *range)

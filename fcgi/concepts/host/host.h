@@ -90,6 +90,11 @@ int host_list(struct db *db, struct host **hosts, unsigned *count, struct error 
 int hosts_each(struct db *db,
                int (*act)(void *context, const struct host *host, struct error **err),
                void *context, const char *failure, struct error **err);
+/* Call act for each host that is not lost, also after a failure. Errors: the first one of act;
+ * those of the database. */
+int hosts_try_each(struct db *db,
+                   int (*act)(void *context, const struct host *host, struct error **err),
+                   void *context, struct error **err);
 /* The lease of the process that monitors the hosts. */
 #define HOST_MONITORS_LEASE "host.monitors"
 /* Check whether such a process runs in a dispatcher. */
@@ -155,8 +160,9 @@ int host_place(struct db *db, const char *template_version_id,
 /* Choose a host for a warm instance, as host_place() does. The host must have room, but none is
  * reserved. */
 int host_place_waiting(struct db *db, const char *template_version_id,
-                       const struct runtime_resources *resources, const char *instance_name,
-                       uint32_t *host_id, uint32_t *address, struct error **err);
+                       const struct runtime_resources *resources, uint32_t avoid_host,
+                       const char *instance_name, uint32_t *host_id, uint32_t *address,
+                       struct error **err);
 
 /* Claim an address on this host as host_place() does, for a copy of a disk that only this host has.
  * reserves: also reserve room. */

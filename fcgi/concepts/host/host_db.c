@@ -100,12 +100,11 @@ DB_STATEMENT(sources_statement) = {
  * locks the row decides. */
 DB_STATEMENT(drawn_statement) = {
     "host.drawn", "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HOST_HAS_ROOM
-                  " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 3"};
+                  " ORDER BY " HOST_BEST_FIRST ", h.id LIMIT 3"};
 DB_STATEMENT(candidates_statement) = {
-    "host.candidates",
-    "SELECT h.id FROM hosts h JOIN template_sources t ON t.host_id = h.id"
-    " WHERE t.template_version_id = ? AND (? = 0 OR h.id = ?) AND " HOST_HAS_ROOM
-    " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 1000"};
+    "host.candidates", "SELECT h.id FROM hosts h JOIN template_sources t ON t.host_id = h.id"
+                       " WHERE t.template_version_id = ? AND (? = 0 OR h.id = ?) AND " HOST_HAS_ROOM
+                       " ORDER BY " HOST_BEST_FIRST ", h.id LIMIT 1000"};
 DB_STATEMENT(lock_statement) = {
     "host.lock", "SELECT 1 FROM hosts h WHERE h.id = ? AND " HOST_HAS_ROOM " FOR UPDATE"};
 /* A draining host takes its own sandboxes back, but no new ones. */
@@ -646,12 +645,14 @@ int host_place(struct db *db, const char *template_version_id,
 }
 
 int host_place_waiting(struct db *db, const char *template_version_id,
-                       const struct runtime_resources *resources, const char *instance_name,
-                       uint32_t *host_id, uint32_t *address, struct error **err)
+                       const struct runtime_resources *resources, uint32_t avoid_host,
+                       const char *instance_name, uint32_t *host_id, uint32_t *address,
+                       struct error **err)
 {
     struct placing placing = {.template_version_id = template_version_id,
                               .instance_name = instance_name,
-                              .resources = resources};
+                              .resources = resources,
+                              .avoid_host = avoid_host};
     int result = place(db, &placing, 0, err);
     error_clear(&placing.no_disk);
     *host_id = placing.host_id;

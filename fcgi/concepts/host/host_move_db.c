@@ -21,7 +21,7 @@ DB_STATEMENT(targets_statement) = {
               " AND (p.host_id IS NULL OR (p.used_mb + p.total_mb * 0.06 <= p.total_mb"
               "   AND (h.disk_overcommit = 0 OR ? = 0 OR"
               "   (p.promised_gb + ?) * 1024 <= p.total_mb * h.disk_overcommit)))"
-              " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 10000"};
+              " ORDER BY " HOST_BEST_FIRST ", h.id LIMIT 10000"};
 
 DB_STATEMENT(leave_statement) = {
     "host.leave", "UPDATE hosts SET leaving = ? WHERE name = ? AND state = 'draining'"};

@@ -35,6 +35,8 @@ struct runtimes {
     unsigned count;
     struct way *ways;
     unsigned way_count;
+    struct way *replaced; /* callers that wait may still use their links */
+    unsigned replaced_count;
 };
 
 struct runtimes *runtimes_new(const struct settings *settings)
@@ -75,7 +77,10 @@ void runtimes_free(struct runtimes *runtimes)
         return;
     for (unsigned i = 0; i < runtimes->way_count; i++)
         way_deinit(&runtimes->ways[i]);
+    for (unsigned i = 0; i < runtimes->replaced_count; i++)
+        way_deinit(&runtimes->replaced[i]);
     free(runtimes->ways);
+    free(runtimes->replaced);
     for (unsigned i = 0; i < runtimes->count; i++)
         entry_deinit(&runtimes->entries[i]);
     free(runtimes->entries);
@@ -171,6 +176,16 @@ static struct way *find_way(struct runtimes *runtimes, uint32_t host_id)
     return way;
 }
 
+/* An operator changes the address of a host a few times in its life, so this list stays short. */
+static void keep_replaced(struct runtimes *runtimes, const struct way *way)
+{
+    if (!way->host_name)
+        return;
+    runtimes->replaced =
+        xreallocarray(runtimes->replaced, runtimes->replaced_count + 1, sizeof *runtimes->replaced);
+    runtimes->replaced[runtimes->replaced_count++] = *way;
+}
+
 static int note_way(struct runtimes *runtimes, const struct host *host, struct way **way,
                     struct error **err)
 {
@@ -185,7 +200,7 @@ static int note_way(struct runtimes *runtimes, const struct host *host, struct w
     (*way)->condition = host->condition;
     if (str_equal((*way)->relay_url, host->relay_url) && str_equal((*way)->host_name, host->name))
         return 0;
-    way_deinit(*way);
+    keep_replaced(runtimes, *way);
     (*way)->host_name = xstrdup(host->name);
     (*way)->relay_url = xstrdup_or_null(host->relay_url);
     (*way)->link = host->relay_url ? http_link_new(host->name, host->relay_url, credentials) : NULL;

@@ -33,9 +33,9 @@ int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
 int runtimes_of(struct runtimes *runtimes, struct db *db, const struct host *host,
                 struct runtime **runtime, struct error **err);
 
-/* Return the link to the programs on a host, owned by runtimes until the next call of one of these
- * functions. If *link is NULL, they are reached directly, as on all hosts while relay_dir is not
- * set.
+/* Return the link to the programs on a host, owned by runtimes until runtimes_free(), also when the
+ * host gets another address. If *link is NULL, they are reached directly, as on all hosts while
+ * relay_dir is not set.
  *
  * The host's row may have been read a second ago. A host where only Incus does not answer is still
  * reached. Errors: those of runtimes_get(). */

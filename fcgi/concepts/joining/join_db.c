@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "host/host_answers.h"
 #include "joining/join_row.h"
 
 #define COLUMNS "id, name, state, since_ms, expires_at_ms, address, failure, options"
@@ -40,10 +39,6 @@ DB_STATEMENT(forget_statement) = {"join.forget", "DELETE FROM host_joins WHERE n
 DB_STATEMENT(purge_statement) = {
     "join.purge",
     "DELETE FROM host_joins WHERE state = 'waiting' AND expires_at_ms < ? LIMIT 1000"};
-DB_STATEMENT(origins_statement) = {
-    "join.origins", "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
-                    " WHERE t.template_version_id = ? AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
-                        "h.") " ORDER BY h.id LIMIT 4"};
 static const struct lease_table trials =
     LEASE_TABLE_OWNED("host_joins", "id", "lease_until_ms", "state = 'trial'");
 
@@ -120,18 +115,6 @@ int join_list(struct db *db, struct join **joins, unsigned *count, struct error 
 int join_row_is_tried(struct db *db, const char *id, bool *is_tried, struct error **err)
 {
     return db_query_finds(db, &is_tried_statement, DB_ARGS(db_text(id)), is_tried, err);
-}
-
-int join_row_origins(struct db *db, const char *version_id, uint32_t host_ids[JOIN_ORIGINS_MAX],
-                     unsigned *count, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    *count = 0;
-    if (db_query(db, &origins_statement, DB_ARGS(db_text(version_id)), &rows, err) < 0)
-        return -1;
-    while (*count < JOIN_ORIGINS_MAX && db_rows_next(rows))
-        host_ids[(*count)++] = (uint32_t)db_get_u64(rows, 0);
-    return 0;
 }
 
 /* --- writing --- */

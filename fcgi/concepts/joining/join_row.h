@@ -40,8 +40,3 @@ int join_row_fail(struct db *db, const char *id, const char *lease_owner, const 
 int join_row_done(struct db *db, const char *id, struct error **err);
 /* Check whether a host's trial has this id. */
 int join_row_is_tried(struct db *db, const char *id, bool *is_tried, struct error **err);
-
-/* List a few hosts that answer and have the source of a version. */
-#define JOIN_ORIGINS_MAX 4
-int join_row_origins(struct db *db, const char *version_id, uint32_t host_ids[JOIN_ORIGINS_MAX],
-                     unsigned *count, struct error **err);

@@ -12,7 +12,7 @@
 #include "joining/join_row.h"
 #include "network/firewall_client.h"
 #include "runtime/agent_client.h"
-#include "template/template.h"
+#include "template/template_source.h"
 
 #define NAME_PREFIX     "join-"
 #define ID_PREFIX       "jhn_"
@@ -106,38 +106,6 @@ static int reach(struct trial *trial, struct error **err)
 
 /* --- templates --- */
 
-/* Copy it from a host that has it, or build it from an image with this fingerprint. */
-static int fetch_source(struct trial *trial, const char *version_id, const char *fingerprint,
-                        struct error **err)
-{
-    struct worker *worker = trial->worker;
-    struct runtime *runtime = trial->runtime, *from;
-    uint32_t origins[JOIN_ORIGINS_MAX];
-    unsigned count;
-    char source[INSTANCE_NAME_SIZE];
-    autofree char *found = NULL;
-    bool virtual_machine, received = false;
-    runtime_source_name(version_id, source);
-    if (join_row_origins(worker->db, version_id, origins, &count, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < count && !received; i++) {
-        error_clear(err);
-        if (runtimes_get(worker->runtimes, worker->db, origins[i], &from, err) < 0)
-            continue;
-        from->tick = renew;
-        from->tick_context = trial;
-        received = runtime->ops->transfer->receive_source(runtime, from, source, err) == 0;
-        from->tick = NULL;
-    }
-    if (!received && *err)
-        return error_context(err, "cannot copy it from another host");
-    if (!received &&
-        runtime->ops->build_source(runtime, source, fingerprint, &found, &virtual_machine, err) < 0)
-        return error_context(
-            err, "no host has a copy, and the new machine cannot build it from its image");
-    return template_source_add(worker->db, version_id, trial->host.id, source, err);
-}
-
 /* Only the default template is required. A host without the others cannot start sandboxes from
  * them. */
 static int fetch_sources(struct trial *trial, struct error **err)
@@ -150,7 +118,8 @@ static int fetch_sources(struct trial *trial, struct error **err)
     for (unsigned i = 0; i < count; i++) {
         const struct template_version *version = &missing[i];
         error_auto failure = NULL;
-        if (fetch_source(trial, version->id, version->fingerprint, &failure) == 0)
+        if (template_source_fetch(worker->db, worker->runtimes, version, trial->host.id,
+                                  trial->runtime, &failure) == 0)
             continue;
         if (failure->code == ERR_LEASE_LOST)
             return error_move(err, &failure);

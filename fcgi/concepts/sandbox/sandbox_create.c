@@ -673,7 +673,8 @@ static bool gathers(const struct gathering *gathering, int64_t give_up_ms)
 /* The attempts of one request, and until when it may try the rest (monotonic). */
 struct tries {
     int64_t elsewhere_by_ms, room_by_ms;
-    uint32_t avoid_host; /* cannot be reached; another host is tried, once */
+    uint32_t avoid_host; /* of the last failed attempt; 0: none */
+    bool elsewhere;      /* has left a host that cannot be reached; this happens once */
     unsigned gather_steps;
     bool refused; /* the runtime has refused an attempt */
 };
@@ -740,10 +741,12 @@ static int plan_another(struct work *work, const struct sandbox_create *request,
                         struct tries *tries, bool *may_short, bool *again, struct error **err)
 {
     enum error_code code = (*err)->code;
-    bool elsewhere = !tries->avoid_host && work->operation.id[0] &&
+    bool elsewhere = !tries->elsewhere && work->operation.id[0] &&
                      clock_monotonic_ms() < tries->elsewhere_by_ms && work_lacks_host(work, *err);
-    if (elsewhere)
+    if (elsewhere) {
+        tries->elsewhere = true;
         tries->avoid_host = work->sandbox.host_id;
+    }
     /* A dead warm instance, an unreachable host, or memory that cannot be restored is no reason to
      * fail the create. */
     *again = *may_short || elsewhere;
@@ -755,10 +758,12 @@ static int plan_another(struct work *work, const struct sandbox_create *request,
     *may_short = *again;
     if (*again)
         return 0;
-    /* The cause may be the address of the instance, or a short trouble of the host: try another
-     * instance, once. */
+    /* The cause may be the address of the instance, or its host: try once more, on another host if
+     * one has room. A host that starts nothing has the most free memory. */
     *again = !tries->refused && (code == ERR_RUNTIME_REFUSED || code == ERR_RUNTIME_FAILED);
     tries->refused = *again;
+    if (*again)
+        tries->avoid_host = work->sandbox.host_id;
     return 0;
 }
 

@@ -62,11 +62,20 @@ static int begin_host(void *context, const struct host *host, struct runtime *ru
     return take_runtime(context, runtime, err);
 }
 
+static void leave_out_host(void *context, const struct host *host, const struct error *why)
+{
+    autofree char *line = xasprintf("host %s is left out, because it cannot copy the template from "
+                                    "another host: %s",
+                                    host->name, why->message);
+    say(context, line);
+}
+
 /* --- the trial --- */
 
 static int try_out(struct building *building, uint32_t host_id, struct error **err)
 {
     struct worker *worker = building->worker;
+    struct runtime *runtime;
     struct template_trial trial = {
         .db = worker->db,
         .runtimes = worker->runtimes,
@@ -76,7 +85,10 @@ static int try_out(struct building *building, uint32_t host_id, struct error **e
         .tick = renew,
         .context = building,
     };
-    return template_trial_run(&trial, building->runtime, err);
+    if (runtimes_get(worker->runtimes, worker->db, host_id, &runtime, err) < 0 ||
+        take_runtime(building, runtime, err) < 0)
+        return -1;
+    return template_trial_run(&trial, runtime, err);
 }
 
 /* --- sources --- */
@@ -171,7 +183,6 @@ static int build(struct building *building, struct error **err)
         return -1;
     fault_point(FAULT_BUILD_COPIED);
     say(building, "starting a trial sandbox from the template");
-    /* The runtime of the last host is still open. */
     return try_out(building, building->sources.hosts[building->sources.host_count - 1], err);
 }
 
@@ -211,9 +222,11 @@ static int remove_sources(struct worker *worker, const struct template_version *
                           struct error **err)
 {
     struct orphan orphan = {worker, version};
-    if (hosts_each(worker->db, end_trial_on, &orphan, NULL, err) < 0)
+    error_auto failure = NULL;
+    int result = hosts_try_each(worker->db, end_trial_on, &orphan, &failure);
+    if (template_sources_remove(worker->db, worker->runtimes, version->id, err) < 0)
         return -1;
-    return template_sources_remove(worker->db, worker->runtimes, version->id, err);
+    return result < 0 ? error_move(err, &failure) : 0;
 }
 
 static void clean_up(struct building *building)
@@ -272,6 +285,7 @@ int template_build_next(struct worker *worker, bool *worked, struct error **err)
         .runtimes = worker->runtimes,
         .version = &building.version,
         .begin = begin_host,
+        .left_out = leave_out_host,
         .context = &building,
     };
     error_auto failure = NULL;

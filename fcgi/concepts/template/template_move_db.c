@@ -25,6 +25,11 @@ DB_STATEMENT(origin_statement) = {
     "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
     " WHERE t.template_version_id = ? AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
         "h.") " ORDER BY h.state = 'active' DESC, RAND() LIMIT 1"};
+DB_STATEMENT(origins_statement) = {
+    "template_move.origins",
+    "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
+    " WHERE t.template_version_id = ? AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
+        "h.") " ORDER BY h.id LIMIT 4"};
 DB_STATEMENT(has_statement) = {
     "template_move.has",
     "SELECT 1 FROM template_sources WHERE template_version_id = ? AND host_id = ?"};
@@ -59,6 +64,19 @@ int template_row_origin(struct db *db, const char *version_id, uint32_t *host_id
                      "No reachable host has the template.", &rows, err) < 0)
         return -1;
     *host_id = (uint32_t)db_get_u64(rows, 0);
+    return 0;
+}
+
+int template_row_origins(struct db *db, const char *version_id,
+                         uint32_t host_ids[TEMPLATE_ORIGINS_MAX], unsigned *count,
+                         struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *count = 0;
+    if (db_query(db, &origins_statement, DB_ARGS(db_text(version_id)), &rows, err) < 0)
+        return -1;
+    while (*count < TEMPLATE_ORIGINS_MAX && db_rows_next(rows))
+        host_ids[(*count)++] = (uint32_t)db_get_u64(rows, 0);
     return 0;
 }
 

@@ -80,6 +80,12 @@ int template_row_lock_ready(struct db *db, const char *version_id, char owner[ID
 int template_row_origin(struct db *db, const char *version_id, uint32_t *host_id,
                         struct error **err);
 
+/* List a few hosts that answer and have the source. */
+#define TEMPLATE_ORIGINS_MAX 4
+int template_row_origins(struct db *db, const char *version_id,
+                         uint32_t host_ids[TEMPLATE_ORIGINS_MAX], unsigned *count,
+                         struct error **err);
+
 /* List active hosts that lack the source, at most limit. */
 int template_row_lacking(struct db *db, const char *version_id, unsigned limit, uint32_t *host_ids,
                          unsigned *count, struct error **err);

@@ -72,6 +72,7 @@ static int remove_next(struct worker *worker, bool *worked, struct error **err)
 /* --- adding --- */
 
 #define NAME_PREFIX "warm-"
+#define AVOID_MS    (5 * 60 * 1000)
 
 bool warm_names(const char *instance_name)
 {
@@ -85,6 +86,18 @@ struct addition {
     bool runs;                 /* its agent is awaited */
 };
 
+/* The host of the last start that failed. A host that starts nothing has the most free memory, so
+ * the whole pool would wait for it. */
+static struct {
+    uint32_t host_id;
+    int64_t until_ms; /* monotonic */
+} failed;
+
+static uint32_t failed_host(void)
+{
+    return clock_monotonic_ms() < failed.until_ms ? failed.host_id : 0;
+}
+
 /* Placing locks the host's row, so several dispatchers count one after the other. */
 static int add_body(struct db *db, void *context, struct error **err)
 {
@@ -93,8 +106,8 @@ static int add_body(struct db *db, void *context, struct error **err)
     char id[ID_SIZE];
     unsigned count;
     snprintf(warm->name, sizeof warm->name, NAME_PREFIX "%s", id_new("wrm_", id) + 4);
-    if (host_place_waiting(db, warm->template_version_id, &warm->resources, warm->name,
-                           &warm->host_id, &warm->address, err) < 0 ||
+    if (host_place_waiting(db, warm->template_version_id, &warm->resources, failed_host(),
+                           warm->name, &warm->host_id, &warm->address, err) < 0 ||
         warm_row_count(db, warm->template_version_id, &warm->resources, &count, err) < 0)
         return -1;
     if (count >= addition->want->wanted)
@@ -246,6 +259,8 @@ static int add(struct worker *worker, const struct warm_plan *plan, const struct
         return 0;
     error_auto ignored = NULL;
     warm_dismiss(worker->db, warm->name, &ignored); /* or its lease runs out */
+    failed.host_id = warm->host_id;
+    failed.until_ms = clock_monotonic_ms() + AVOID_MS;
     if (!is_of_template(&addition, *err))
         return -1;
     log_info("cannot start a warm instance of a template version; trying again later",

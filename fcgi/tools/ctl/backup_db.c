@@ -6,9 +6,9 @@
 #include "volume/volume.h"
 
 /* An object that never changes has the stamp "fixed". A paused sandbox is unchanged as long as its
- * incarnation is. The state of a volume is unknown. Caches of builds are left out: the next builds
- * fill new ones. A host imports no sandbox without its volumes, so those of builds are left out
- * too. */
+ * incarnation is. The state of a volume is unknown. No host has a sandbox that only the archive
+ * has. Caches of builds are left out: the next builds fill new ones. A host imports no sandbox
+ * without its volumes, so those of builds are left out too. */
 DB_STATEMENT(objects_statement) = {
     "backup.objects",
     "SELECT 1 AS place, v.id, v.host_id, h.name, '' AS instance, '' AS stamp, '' AS state"
@@ -22,13 +22,23 @@ DB_STATEMENT(objects_statement) = {
     " UNION ALL SELECT 4, s.id, s.host_id, h.name, s.instance_name, CAST(s.incarnation AS CHAR),"
     " CASE WHEN EXISTS (SELECT 1 FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
     "   WHERE a.sandbox_id = s.id AND v.name = '" VOLUME_BUILD_CACHE
-    "') THEN 'building' ELSE s.state END"
+    "') THEN 'building' WHEN EXISTS (SELECT 1 FROM archives a WHERE a.current_of = s.id"
+    "   AND a.state = 'whole' AND a.promised_host_id IS NOT NULL) THEN 'archived'"
+    " ELSE s.state END"
     " FROM sandboxes s JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1"
     " ORDER BY place, id"};
 
-DB_STATEMENT(unchanged_statement) = {
-    "backup.unchanged",
-    "SELECT id FROM sandboxes WHERE id = ? AND state = 'stopped' AND incarnation = ?"};
+/* The row as it is now. 1: as it was listed; 0: otherwise; no row: deleted. */
+DB_STATEMENT(volume_statement) = {
+    "backup.volume", "SELECT host_id = ? FROM volumes WHERE id = ? AND state = 'ready'"};
+DB_STATEMENT(source_statement) = {"backup.source",
+                                  "SELECT host_id = ? FROM template_sources"
+                                  " WHERE template_version_id = ? ORDER BY 1 DESC LIMIT 1"};
+DB_STATEMENT(checkpoint_statement) = {
+    "backup.checkpoint", "SELECT host_id = ? FROM checkpoints WHERE id = ? AND state = 'ready'"};
+DB_STATEMENT(sandbox_statement) = {
+    "backup.sandbox", "SELECT host_id = ? AND state = 'stopped' AND incarnation = ? FROM sandboxes"
+                      " WHERE id = ? AND visible = 1"};
 
 DB_STATEMENT(count_statement) = {"backup.count",
                                  "SELECT (SELECT COUNT(*) FROM sandboxes WHERE visible = 1)"
@@ -60,8 +70,10 @@ DB_STATEMENT(index_statement) = {
 
 static void read_object(const struct db_rows *rows, struct backup_object *object)
 {
+    enum backup_place place = (enum backup_place)db_get_u64(rows, 0);
     *object = (struct backup_object){
-        .kind = db_get_u64(rows, 0) == 1 ? BACKUP_VOLUME : BACKUP_INSTANCE,
+        .place = place,
+        .kind = place == BACKUP_OF_VOLUME ? BACKUP_VOLUME : BACKUP_INSTANCE,
         .host_id = (uint32_t)db_get_u64(rows, 2),
     };
     db_copy_text(object->id, rows, 1);
@@ -79,11 +91,32 @@ int backup_db_objects(struct db *db, struct backup_object **objects, size_t *cou
     return DB_LIST(db, &objects_statement, DB_NO_ARGS, read_object, objects, count, err);
 }
 
-int backup_db_is_unchanged(struct db *db, const struct backup_object *sandbox, bool *unchanged,
-                           struct error **err)
+static int ask_fate(struct db *db, const struct backup_object *object, struct db_rows **rows,
+                    struct error **err)
 {
-    return db_query_finds(db, &unchanged_statement,
-                          DB_ARGS(db_text(sandbox->id), db_text(sandbox->stamp)), unchanged, err);
+    static const struct db_statement *const statements[] = {
+        [BACKUP_OF_VOLUME] = &volume_statement,
+        [BACKUP_OF_SOURCE] = &source_statement,
+        [BACKUP_OF_CHECKPOINT] = &checkpoint_statement,
+    };
+    struct db_value host = db_u64(object->host_id), id = db_text(object->id);
+    return object->place == BACKUP_OF_SANDBOX
+               ? db_query(db, &sandbox_statement, DB_ARGS(host, db_text(object->stamp), id), rows,
+                          err)
+               : db_query(db, statements[object->place], DB_ARGS(host, id), rows, err);
+}
+
+int backup_db_fate(struct db *db, const struct backup_object *object, enum backup_fate *fate,
+                   struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (ask_fate(db, object, &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        *fate = BACKUP_DELETED;
+    else
+        *fate = db_get_bool(rows, 0) ? BACKUP_UNCHANGED : BACKUP_CHANGED;
+    return 0;
 }
 
 int backup_db_count(struct db *db, uint64_t *count, struct error **err)

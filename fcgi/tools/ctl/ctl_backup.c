@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The objects are listed before the dump of the database and copied from the hosts after it, and a
- * sandbox that moved meanwhile is left out. A row in the dump therefore never meets a disk of
- * another time. Volumes are copied in use, as after a loss of power.
+ * The objects are listed before the dump of the database and copied from the hosts after it, and an
+ * object that has changed meanwhile is left out. A row in the dump therefore never meets a disk of
+ * another time or host. Volumes are copied in use, as after a loss of power.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -97,46 +97,56 @@ static int export_to(struct backing *backing, const struct backup_object *object
         to, err);
 }
 
-/* *reason: why it is not to be in the backup; NULL: it is. */
-static int check_unchanged(struct backing *backing, const struct backup_object *object,
-                           const char **reason, struct error **err)
-{
-    bool unchanged = true;
-    if (*object->state && backup_db_is_unchanged(backing->ctl->db, object, &unchanged, err) < 0)
-        return -1;
-    *reason = unchanged ? NULL : "it moved during the backup";
-    return 0;
-}
-
-/* A refusal of the host leaves one object out of the backup; a full disk here, or a lost database,
- * ends it. */
 static int save(struct backing *backing, const struct backup_object *object,
                 struct backup_file *file, struct error **err)
 {
     autofree char *path = backup_path(&backing->backup, file->path);
-    error_auto failure = NULL;
-    const char *reason;
     int64_t started_ms = clock_monotonic_ms();
     fprintf(stderr, "%zu of %zu: writing %s\n", backing->position, backing->count, object->id);
-    if (export_to(backing, object, path, &failure) < 0) {
-        if (failure->code == ERR_CONFIG || failure->code == ERR_DB_UNAVAILABLE)
-            return error_move(err, &failure);
-        unlink(path);
-        backup_leave_out(&backing->backup, object->id, failure->message);
-        backing->failures++;
-        return 1;
-    }
-    if (check_unchanged(backing, object, &reason, err) < 0)
-        return -1;
-    if (reason) {
-        unlink(path);
-        backup_leave_out(&backing->backup, object->id, reason);
-        return 1;
-    }
-    if (backup_seal_file(&backing->backup, file, err) < 0)
+    if (export_to(backing, object, path, err) < 0 ||
+        backup_seal_file(&backing->backup, file, err) < 0)
         return -1;
     fprintf(stderr, "%zu of %zu: %.1f MiB in %.1f s\n", backing->position, backing->count,
             (double)file->size / (1 << 20), (double)(clock_monotonic_ms() - started_ms) / 1000);
+    return 0;
+}
+
+/* Return whether the backup should have an object that it leaves out: not a sandbox that a user
+ * resumed, a deleted object, or one of a host that you gave up. */
+static bool is_missed(const struct backup_object *object, enum backup_fate fate,
+                      const struct error *failure)
+{
+    switch (fate) {
+    case BACKUP_UNCHANGED:
+        return failure->code != ERR_HOST_LOST;
+    case BACKUP_CHANGED:
+        return object->place != BACKUP_OF_SANDBOX;
+    default:
+        return false;
+    }
+}
+
+/* Leave out an object that has changed since the list, so that its row of the dump meets no disk of
+ * another time or host. failure: of its host; NULL: there is a file. *in: the backup has it. */
+static int settle(struct backing *backing, const struct backup_object *object,
+                  const struct error *failure, bool *in, struct error **err)
+{
+    enum backup_fate fate;
+    const char *reason = NULL;
+    if (backup_db_fate(backing->ctl->db, object, &fate, err) < 0)
+        return -1;
+    if (fate == BACKUP_DELETED)
+        reason = "it was deleted during the backup";
+    else if (fate == BACKUP_CHANGED)
+        reason = object->place == BACKUP_OF_SANDBOX ? "it was resumed or moved during the backup"
+                                                    : "it moved to another host during the backup";
+    else if (failure)
+        reason = failure->message;
+    *in = !reason;
+    if (*in)
+        return 0;
+    backup_leave_out(&backing->backup, object->id, reason);
+    backing->failures += is_missed(object, fate, failure);
     return 0;
 }
 
@@ -161,10 +171,14 @@ static const char *refusal(const struct backing *backing, const struct backup_ob
         return "you did not choose it";
     if (str_equal(object->state, "building"))
         return "a template build created it";
+    if (str_equal(object->state, "archived"))
+        return "only the archive has its disk";
     return str_equal(object->state, "stopped") ? NULL
                                                : "it is not paused, so the backup has its row only";
 }
 
+/* A refusal of the host leaves one object out of the backup; a full disk here, or a lost database,
+ * ends it. */
 static int back_up_object(struct backing *backing, const struct backup_object *object,
                           struct error **err)
 {
@@ -174,12 +188,23 @@ static int back_up_object(struct backing *backing, const struct backup_object *o
         return 0;
     }
     struct backup_file file = file_of(object);
+    autofree char *path = backup_path(&backing->backup, file.path);
+    error_auto failure = NULL;
+    bool in;
     if (make_directories(&backing->backup, object, err) < 0)
         return -1;
-    int result = reuse(backing, &file) ? 0 : save(backing, object, &file, err);
-    if (result == 0)
+    if (!reuse(backing, &file) && save(backing, object, &file, &failure) < 0 &&
+        (failure->code == ERR_CONFIG || failure->code == ERR_DB_UNAVAILABLE)) {
+        error_move(err, &failure);
+        return error_context(err, "backup of %s", object->id);
+    }
+    if (settle(backing, object, failure, &in, err) < 0)
+        return error_context(err, "backup of %s", object->id);
+    if (in)
         backup_add(&backing->backup, &file);
-    return result < 0 ? error_context(err, "backup of %s", object->id) : 0;
+    else
+        unlink(path);
+    return 0;
 }
 
 /* --- the whole backup --- */

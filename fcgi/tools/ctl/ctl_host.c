@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "ctl/output.h"
 #include "ctl/source_build.h"
 #include "host/host.h"
@@ -62,11 +63,33 @@ static int take(char *field, size_t size, const char *value, const char *option,
     return 0;
 }
 
-static int read_host_arguments(const struct ctl_arguments *arguments, struct host *host,
-                               struct error **err)
+/* Return the value of an option, or the one that the host has; NULL: none. */
+static const char *text_or(const struct ctl_arguments *arguments, const char *option,
+                           const char *known)
 {
-    const char *certificate = ctl_text(arguments, "server-cert");
-    const char *network = ctl_text(arguments, "network");
+    const char *text = ctl_text(arguments, option);
+    if (!text)
+        return known;
+    return str_equal(text, "none") ? NULL : text;
+}
+
+static int read_server_cert(const struct ctl_arguments *arguments, const struct host *known,
+                            struct host *host, struct error **err)
+{
+    const char *path = text_or(arguments, "server-cert", NULL);
+    if (path)
+        return read_certificate(path, &host->server_cert, err);
+    host->server_cert =
+        ctl_text(arguments, "server-cert") ? NULL : xstrdup_or_null(known->server_cert);
+    return 0;
+}
+
+/* An option that is not given keeps the value of a known host: without its relay or certificate,
+ * nothing would reach the host. */
+static int read_host_arguments(const struct ctl_arguments *arguments, const struct host *known,
+                               struct host *host, struct error **err)
+{
+    const char *network = text_or(arguments, "network", known->network);
     if (take(host->name, sizeof host->name, arguments->operands[0], "NAME", err) < 0 ||
         take(host->project, sizeof host->project, ctl_text(arguments, "project"), "--project",
              err) < 0 ||
@@ -78,14 +101,32 @@ static int read_host_arguments(const struct ctl_arguments *arguments, struct hos
         (network && take(host->network, sizeof host->network, network, "--network", err) < 0))
         return -1;
     host->url = xstrdup(ctl_text(arguments, "url"));
-    host->firewall_url = xstrdup_or_null(ctl_text(arguments, "firewall"));
-    host->relay_url = xstrdup_or_null(ctl_text(arguments, "relay"));
+    host->firewall_url = xstrdup_or_null(text_or(arguments, "firewall", known->firewall_url));
+    host->relay_url = xstrdup_or_null(text_or(arguments, "relay", known->relay_url));
     host->vcpus = (uint32_t)ctl_number(arguments, "vcpus", 0);
     host->memory_mb = (uint32_t)ctl_number(arguments, "memory-mb", 0);
     host->memory_overcommit =
-        (uint32_t)ctl_number(arguments, "memory-overcommit", MEMORY_OVERCOMMIT);
-    host->disk_overcommit = (uint32_t)ctl_number(arguments, "disk-overcommit", DISK_OVERCOMMIT);
-    return certificate ? read_certificate(certificate, &host->server_cert, err) : 0;
+        (uint32_t)ctl_number(arguments, "memory-overcommit", known->memory_overcommit);
+    host->disk_overcommit =
+        (uint32_t)ctl_number(arguments, "disk-overcommit", known->disk_overcommit);
+    return read_server_cert(arguments, known, host, err);
+}
+
+/* Read the host as it will be; a new one has the default values. */
+static int read_host(const struct ctl *ctl, const struct ctl_arguments *arguments,
+                     struct host *host, struct error **err)
+{
+    struct host known;
+    error_auto absent = NULL;
+    if (host_get_by_name(ctl->db, arguments->operands[0], &known, &absent) < 0) {
+        if (absent->code != ERR_NOT_FOUND)
+            return error_move(err, &absent);
+        known = (struct host){.memory_overcommit = MEMORY_OVERCOMMIT,
+                              .disk_overcommit = DISK_OVERCOMMIT};
+    }
+    int result = read_host_arguments(arguments, &known, host, err);
+    host_deinit(&known);
+    return result;
 }
 
 /* Incus does not answer. A host that exists keeps its architecture, and a new one is refused. */
@@ -157,7 +198,7 @@ int ctl_host_add(struct ctl *ctl, const struct ctl_arguments *arguments, struct 
     struct host host = {0};
     unsigned built = 0;
     int result = -1;
-    if (read_host_arguments(arguments, &host, err) == 0 && host_check(&host, err) == 0 &&
+    if (read_host(ctl, arguments, &host, err) == 0 && host_check(&host, err) == 0 &&
         ask_architecture(ctl, &host, err) == 0 && host_put(ctl->db, &host, err) == 0 &&
         prepare(ctl, &host, err) == 0 && build_missing_sources(ctl, &host, &built, err) == 0) {
         json_t *object = host_json(&host);

@@ -49,7 +49,8 @@ void doctor_check_archive(struct doctor *doctor);    /* its storage, and late co
 void doctor_check_sockets(struct doctor *doctor);    /* FastCGI pools, nginx, its ports */
 void doctor_check_holes(struct doctor *doctor);      /* of this machine's packages and kernel */
 void doctor_check_certificate(struct doctor *doctor);
-void doctor_check_front(struct doctor *doctor); /* the authority for relays, and our certificate */
+/* Check the authority for relays, and our certificates for relays and for Incus. */
+void doctor_check_front(struct doctor *doctor);
 void doctor_check_relay_files(struct doctor *doctor); /* the same of a machine that is a host */
 int doctor_check_pool(struct doctor *doctor, const struct host *host, struct error **err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Check that this front has the same keys and settings as the others. */
 #include "base/clock.h"
+#include "base/mem.h"
 #include "ctl/doctor.h"
 #include "front/front.h"
 
@@ -58,12 +59,30 @@ static void check_ring(struct doctor *doctor)
     keyring_free(ring);
 }
 
+/* Report front nodes whose programs have not read a key; the file of this machine does not show it.
+ */
+static void check_running(struct doctor *doctor)
+{
+    error_auto err = NULL;
+    autofree struct front_lag *list = NULL;
+    unsigned count = 0;
+    if (front_ring_lags(doctor->ctl->db, &list, &count, &err) < 0)
+        doctor_wrong(doctor, "front", "See the line about the database.", "%s.", err->message);
+    for (unsigned i = 0; i < count; i++)
+        doctor_wrong(doctor, "front",
+                     "Copy the key ring of a front node that has the key to this one, and restart "
+                     "the programs there. It reports its keys once a minute.",
+                     "The programs of the front node %s have not read key %u of the key ring.",
+                     list[i].front, list[i].key);
+}
+
 void doctor_check_fronts(struct doctor *doctor)
 {
     error_auto err = NULL;
     struct front_difference *list = NULL;
     unsigned count = 0, fronts = 0;
     check_ring(doctor);
+    check_running(doctor);
     if (front_compare(doctor->ctl->db, doctor->ctl->settings, &list, &count, &fronts, &err) < 0)
         doctor_wrong(doctor, "front", "See the line about the database.", "%s.", err->message);
     for (unsigned i = 0; i < count; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Until when the certificates hold by which this front and the relays of hosts know each other. */
+/* Until when the certificates hold by which this front node, the relays of hosts, and Incus on
+ * other machines know each other. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -21,21 +22,25 @@
     "Replace the authority and all certificates before that: see \"After an attack\" in " \
     "doc/howto/renew-host-certificates.md."
 
-static void report(struct doctor *doctor, const char *what, int64_t expires_at_ms,
-                   const char *advice)
+/* The client certificate for Incus renews itself nowhere: each host trusts this one alone. */
+#define REPLACE_CLIENT                                                                      \
+    "Replace it on all front nodes and hosts before that: see the last step of \"After an " \
+    "attack\" in doc/howto/renew-host-certificates.md."
+
+static void report(struct doctor *doctor, const char *check, const char *what,
+                   int64_t expires_at_ms, const char *advice)
 {
     char at[CLOCK_ISO8601_SIZE];
     int64_t now_ms = clock_now_ms();
     clock_format_iso8601(expires_at_ms, at);
     int64_t days = (expires_at_ms - now_ms) / DAY_MS;
     if (expires_at_ms <= now_ms)
-        doctor_wrong(doctor, "relay", advice, "%s expired at %s.", what, at);
+        doctor_wrong(doctor, check, advice, "%s expired at %s.", what, at);
     else if (days < LATE_DAYS)
-        doctor_wrong(doctor, "relay", advice,
-                     "%s has %lld days left, until %s, and was not renewed.", what, (long long)days,
-                     at);
+        doctor_wrong(doctor, check, advice, "%s has %lld days left, until %s, and was not renewed.",
+                     what, (long long)days, at);
     else
-        doctor_ok(doctor, "relay", "%s has %lld days left, until %s.", what, (long long)days, at);
+        doctor_ok(doctor, check, "%s has %lld days left, until %s.", what, (long long)days, at);
 }
 
 static void check_file(struct doctor *doctor, const char *name, const char *advice)
@@ -46,11 +51,26 @@ static void check_file(struct doctor *doctor, const char *name, const char *advi
     if (certificate_expiry(path, &expires_at_ms, &err) < 0)
         doctor_wrong(doctor, "relay", RENEW_FRONT, "%s.", err->message);
     else
-        report(doctor, path, expires_at_ms, advice);
+        report(doctor, "relay", path, expires_at_ms, advice);
+}
+
+static void check_incus_client(struct doctor *doctor)
+{
+    const char *path = doctor->ctl->settings->incus_client_cert_file;
+    int64_t expires_at_ms;
+    error_auto err = NULL;
+    if (!*path)
+        return;
+    if (certificate_expiry(path, &expires_at_ms, &err) < 0)
+        doctor_wrong(doctor, "incus", "Correct the setting incus_client_cert_file.", "%s.",
+                     err->message);
+    else
+        report(doctor, "incus", path, expires_at_ms, REPLACE_CLIENT);
 }
 
 void doctor_check_front(struct doctor *doctor)
 {
+    check_incus_client(doctor);
     if (!*doctor->ctl->settings->relay_dir)
         return;
     check_file(doctor, LINK_AUTHORITY_FILE, RENEW_OF_ALL);
@@ -119,5 +139,5 @@ void doctor_check_relay(struct doctor *doctor, const struct host *host)
                      "The relay of %s at %s does not answer: %s.", host->name, host->relay_url,
                      err->message);
     else if (expires_at_ms)
-        report(doctor, what, expires_at_ms, advice);
+        report(doctor, "relay", what, expires_at_ms, advice);
 }

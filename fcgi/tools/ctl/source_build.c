@@ -35,6 +35,16 @@ static void host_done(void *context, const struct host *host)
             (double)(clock_monotonic_ms() - progress->started_ms) / 1000);
 }
 
+static void host_left_out(void *context, const struct host *host, const struct error *why)
+{
+    const struct progress *progress = context;
+    fprintf(stderr,
+            "host %s: cannot copy %s:%u from another host: %s. Its sandboxes start on other hosts; "
+            "`sandlotctl host activate %s` tries again\n",
+            host->name, progress->version->slug, progress->version->version, why->message,
+            host->name);
+}
+
 /* Start a sandbox from it. A host that has no room for one now still gets the version. */
 static int try_out(struct ctl *ctl, const struct template_sources *sources, struct error **err)
 {
@@ -83,6 +93,7 @@ int source_build_all(struct ctl *ctl, struct template_version *version, struct e
         .version = version,
         .begin = begin_host,
         .done = host_done,
+        .left_out = host_left_out,
         .context = &progress,
     };
     if (template_sources_build(&sources, err) < 0 || try_out(ctl, &sources, err) < 0) {
@@ -98,15 +109,10 @@ int source_build_all(struct ctl *ctl, struct template_version *version, struct e
 int source_build_again(struct ctl *ctl, const struct template_version *version,
                        const struct host *host, struct error **err)
 {
-    autofree char *fingerprint = NULL;
-    bool virtual_machine;
-    char source[INSTANCE_NAME_SIZE];
     struct runtime *runtime;
-    runtime_source_name(version->id, source);
     if (runtimes_get(ctl->runtimes, ctl->db, host->id, &runtime, err) < 0 ||
         runtime->ops->prepare(runtime, err) < 0 ||
-        runtime->ops->build_source(runtime, source, version->fingerprint, &fingerprint,
-                                   &virtual_machine, err) < 0)
+        template_source_fetch(ctl->db, ctl->runtimes, version, host->id, runtime, err) < 0)
         return error_context(err, "host %s", host->name);
-    return template_source_add(ctl->db, version->id, host->id, source, err);
+    return 0;
 }

@@ -8,10 +8,10 @@
 #include "template/template.h"
 
 /* Build the sources of a version in state building on all active hosts, and finish it as ready. If
- * one host fails, delete the finished sources, and mark the version as failed, with the error of
- * that host. */
+ * a host with the image fails, delete the finished sources, and mark the version as failed, with
+ * the error of that host. */
 int source_build_all(struct ctl *ctl, struct template_version *version, struct error **err);
 
-/* Build the source of a ready version on one more host, from the very image of the others. */
+/* Make the source of a ready version on one more host. */
 int source_build_again(struct ctl *ctl, const struct template_version *version,
                        const struct host *host, struct error **err);

@@ -11,6 +11,7 @@ import pytest
 from client import assert_error
 from stack import wait_until
 from tenant import Account, Sandbox
+from two_hosts import TwoHosts
 
 pytestmark = pytest.mark.parallel
 
@@ -197,6 +198,29 @@ def test_columns_stand_below_each_other_with_wide_characters(stack, account):
                            timeout=30, check=True).stdout
     head, row = (next(line for line in shown.splitlines() if word in line) for word in ("SCOPE", "名前"))
     assert head.index("SCOPE") == row.index(" read ") + 1 + len("名前"), shown
+
+
+@pytest.mark.one_host
+def test_a_host_that_is_changed_keeps_what_is_left_out(stack):
+    hosts = TwoHosts(stack)
+    options = hosts.options("local")
+    pairs = dict(zip(options[::2], options[1::2]))
+    kept = ("--server-cert", "--network", "--memory-overcommit", "--disk-overcommit", "--firewall", "--relay")
+    required = [word for option, value in pairs.items() if option not in kept for word in (option, value)]
+    same = ("firewall", "relay", "network", "memory_overcommit", "vcpus")
+    before = hosts.host("local")
+    disks = before["disk_overcommit"] + 1
+    try:
+        hosts.add("local", [*required, "--disk-overcommit", str(disks)])
+        hosts.add("local", required)
+        after = hosts.host("local")
+        assert after["disk_overcommit"] == disks
+        assert {one: after[one] for one in same} == {one: before[one] for one in same}
+        hosts.add("local", [*required, "--network", before["range"]])
+        hosts.add("local", [*required, "--network", "none"])
+        assert hosts.host("local")["network"] is None
+    finally:
+        hosts.add("local", options)
 
 
 @pytest.mark.parametrize("verb", ["rm", "remove", "delete"])

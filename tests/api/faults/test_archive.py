@@ -2,10 +2,12 @@
 """Paused sandboxes in storage off their hosts, with their memory: they come back from there, whoever dies over
 it, and nothing is left there of what has gone on."""
 
+import json
 import os
 import re
 import shutil
 import signal
+import subprocess
 import time
 
 import pytest
@@ -287,6 +289,16 @@ def test_a_pool_that_fills_keeps_nothing_that_is_archived(full, sandbox, stack):
     assert sandbox.boot_id() == boot_id
     until_nothing_is_left(stack, sandbox.id)
     wait_until(lambda: not wrong_counters(stack.query), 10, "counters that are right")
+
+
+def test_a_backup_names_what_only_the_archive_has(full, sandbox, stack, tmp_path):
+    """It is no fault of the backup."""
+    sandbox.pause()
+    until_evicted(stack, sandbox)
+    done = subprocess.run([*stack.ctl_command, "--json", "backup", str(tmp_path / "one"), "--without-keys", "--sandbox", sandbox.id],
+                          capture_output=True, text=True, timeout=1200, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {"id": sandbox.id, "reason": "only the archive has its disk"} in json.loads(done.stdout)["left_out"]
 
 
 def test_what_is_on_no_host_can_be_copied_and_deleted(full, sandbox, api, stack):

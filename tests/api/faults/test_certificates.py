@@ -263,6 +263,15 @@ def test_doctor_tells_the_days_that_are_left(stack, deployment):
     assert_says(wrong(stack, deployment.config), "relay", "has (19|20) days left.*was not renewed", "host renew")
 
 
+@pytest.mark.one_host
+def test_doctor_tells_the_days_of_the_certificate_for_incus(stack, deployment):
+    deployment.age(deployment.front, "front", "front.sandlot", 20)
+    client = deployment.front / "front.pem"
+    with changed_settings(stack, deployment.dir, relay_dir=deployment.front, incus_client_cert_file=client,
+                          incus_client_key_file=client) as config:
+        assert_says(wrong(stack, config), "incus", "front.pem has (19|20) days left", "renew-host-certificates.md")
+
+
 def test_doctor_on_a_host_without_a_front(stack, deployment, monkeypatch):
     """It checks what is there, and names the checks that it left out."""
     deployment.config.write_text("\n".join(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a sandbox is made of is on several hosts, or on one without room: it comes together on one."""
 
+import secrets
+
 import pytest
 
 from client import assert_error
@@ -114,6 +116,53 @@ def test_templates_that_came_while_a_host_took_none_are_built_with_its_activatio
     assert stack.ctl("host", "activate", "local")["sources_built"] >= 1
     assert forgotten & hosts.incus("local").names()
     assert stack.ctl("host", "activate", "local")["sources_built"] == 0
+
+
+@pytest.fixture
+def image(hosts, stack):
+    """A name of the default template's image that only one host knows, as after `incus image import` there."""
+    (row,) = stack.query("SELECT v.fingerprint FROM template_versions v JOIN templates t ON t.id = v.template_id"
+                         " WHERE t.slug = %s AND v.fingerprint <> '' AND v.state = 'ready' ORDER BY v.version DESC LIMIT 1", stack.template)
+    alias = "only-here-" + secrets.token_hex(4)
+    local = hosts.incus("local")
+    local.request("POST", "/1.0/images/aliases", {"name": alias, "target": row["fingerprint"]})
+    yield alias
+    local.request("DELETE", f"/1.0/images/aliases/{alias}")
+
+
+def hosts_of_version(stack, version_id):
+    rows = stack.query("SELECT h.name FROM template_sources s JOIN hosts h ON h.id = s.host_id WHERE s.template_version_id = %s",
+                       version_id)
+    return {row["name"] for row in rows}
+
+
+def test_hosts_without_the_image_copy_the_version(hosts, api, image, stack):
+    """A host that joined by a token has no images."""
+    slug = "t" + secrets.token_hex(5)
+    add = ("template", "add", slug, "--image", image, "--cpu", "1", "--memory-mb", "256")
+    first = stack.ctl(*add)
+    assert hosts_of_version(stack, first["id"]) >= {"local", "other"}
+    assert hosts.make(api, "other", template=slug).data.check("echo runs") == "runs\n"
+    # The front node takes no sandboxes, and only it has the image.
+    hosts.take("other")
+    second = stack.ctl(*add)
+    assert "other" in hosts_of_version(stack, second["id"])
+    assert hosts.make(api, "other", template=f"{slug}:2").data.check("echo runs") == "runs\n"
+    refused = stack.ctl("template", "add", slug, "--image", "nowhere-" + image, check=False)
+    assert refused.returncode == 1 and "nowhere" in refused.stderr
+
+
+def test_a_host_that_lacks_image_and_source_gets_them_with_its_activation(hosts, image, stack):
+    hosts.take("local")
+    version = stack.ctl("template", "add", "t" + secrets.token_hex(5), "--image", image, "--cpu", "1", "--memory-mb", "256")
+    name_image = lambda name: stack.query("UPDATE template_versions SET fingerprint = %s WHERE id = %s", name, version["id"])
+    assert "other" not in hosts_of_version(stack, version["id"])
+    name_image(image)
+    try:
+        assert stack.ctl("host", "activate", "other")["sources_built"] >= 1
+    finally:
+        name_image(version["fingerprint"])
+    assert "other" in hosts_of_version(stack, version["id"])
 
 
 def test_volumes_whose_host_is_full_go_to_one_with_room(hosts, api, stack):

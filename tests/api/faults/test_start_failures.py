@@ -5,6 +5,7 @@ import os
 import pathlib
 import secrets
 import shlex
+import shutil
 import signal
 
 import pytest
@@ -13,6 +14,7 @@ from client import assert_error
 from tenant import Sandbox
 from faults import instances, quota_in_use, settle
 from stack import wait_until
+from two_hosts import TwoHosts
 
 pytestmark = pytest.mark.long
 
@@ -21,9 +23,9 @@ class FailingStarts:
     """What starts containers ends with status 1 instead, as often as it was told to: for instances that
     were made for one sandbox (those that wait in the pool have other names)."""
 
-    def __init__(self, stack, directory):
+    def __init__(self, stack, directory, host=""):
         self.directory = directory
-        self.helper = stack.root / "incus-bin" / "sandlot-start"
+        self.helper = stack.root / host / "incus-bin" / "sandlot-start"
         self.kept = self.helper.with_name("sandlot-start.kept")
         self.helper.rename(self.kept)
         self._install(f"""#!/bin/sh
@@ -92,6 +94,36 @@ def test_a_host_that_starts_nothing(api, checkpoint, failing, stack):
                "the removal of what did not start")
     assert quota_in_use(api) == 1
     assert Sandbox.create(api, template=checkpoint).data.check("echo here") == "here\n"
+
+
+@pytest.mark.hosts
+def test_a_host_that_starts_nothing_fails_no_create(api, stack):
+    """Nothing runs there, so it has the most free memory, and each create chooses it first."""
+    hosts = TwoHosts.up(stack)
+    (image,) = stack.query("SELECT v.image FROM template_versions v JOIN templates t ON t.id = v.template_id WHERE t.slug = %s"
+                           " AND v.state = 'ready' ORDER BY v.version DESC LIMIT 1", stack.template)
+    slug = "t" + secrets.token_hex(5)  # without warm instances
+    orders = stack.root / "other" / "failing-starts"
+    orders.mkdir()
+    hosts.take("local", "other")
+    try:
+        stack.ctl("template", "add", slug, "--image", image["image"], "--cpu", "1", "--memory-mb", "256")
+        failing = FailingStarts(stack, orders, "other")
+        try:
+            failing.order(20)
+            with hosts.nearly_full("local"):
+                for _ in range(2):
+                    sandbox = Sandbox.create(api, template=slug)
+                    assert hosts.of(sandbox) == "local"
+                    assert sandbox.data.check("echo here") == "here\n"
+                    api.destroy(sandbox.id)
+            assert failing.left < 20, "a create tried the other host first"
+        finally:
+            failing.close()
+    finally:
+        hosts.take("other")
+        shutil.rmtree(orders)
+        settle(stack)
 
 
 @pytest.mark.one_host

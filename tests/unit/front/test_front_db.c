@@ -109,4 +109,42 @@ TEST(knows_whether_each_front_uses_the_newest_key)
     assert_ok(is_in_use(UNIT_KEY_1 UNIT_KEY_2, &err)); /* it has ended */
 }
 
+/* The front node that has not read the last key; "": all have. */
+static const char *lagging(unsigned *count)
+{
+    static char name[65];
+    error_auto err = NULL;
+    struct front_lag *list;
+    assert_ok(front_ring_lags(db, &list, count, &err));
+    snprintf(name, sizeof name, "%s", *count ? list[0].front : "");
+    free(list);
+    return name;
+}
+
+TEST(names_each_front_that_has_not_read_the_last_key)
+{
+    error_auto err = NULL;
+    bool forgotten;
+    unsigned count;
+    autofree char *next = with_next();
+    change("DELETE FROM fronts");
+    change("DELETE FROM keyring_keys");
+    assert_ok(start(UNIT_KEY_1, &err));
+    note(UNIT_KEY_1);
+    assert_string_equal(lagging(&count), "");
+    change("INSERT INTO fronts (name, settings, seen_at_ms) SELECT 'front2', settings, seen_at_ms"
+           " FROM fronts");
+    assert_ok(start(next, &err)); /* keyring add, on the first front node */
+    note(next);
+    assert_string_equal(lagging(&count), "front2");
+    assert_int_equal(count, 1);
+    change("UPDATE fronts SET settings = '{\"keyring newest\": 1}' WHERE name = 'front2'");
+    assert_string_equal(lagging(&count), ""); /* a previous version does not say */
+    change("UPDATE fronts SET settings = '{\"keyring last\": 1}' WHERE name = 'front2'");
+    assert_string_equal(lagging(&count), "front2");
+    change("UPDATE fronts SET seen_at_ms = seen_at_ms - 3600000 WHERE name = 'front2'");
+    assert_string_equal(lagging(&count), ""); /* it has ended */
+    assert_ok(front_ring_forget(db, 2, &forgotten, &err));
+}
+
 TEST_GROUP(schema_setup, schema_teardown)

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "host/runtimes.h"
+#include "http/link.h"
 #include "unit/fleet.h"
 #include "unit/schema.h"
 
@@ -586,6 +588,102 @@ TEST(workers_never_pass_the_capacity)
     error_clear(&err);
     assert_int_equal(count("SELECT COUNT(*) FROM sandboxes WHERE reserved = 1"), 7 + 5 + 5);
     assert_exact();
+}
+
+struct waiting {
+    uint32_t avoid_host, host_id;
+};
+
+static int wait_body(struct db *with, void *context, struct error **err)
+{
+    struct waiting *waiting = context;
+    uint32_t address;
+    return host_place_waiting(with, version.id, &resources, waiting->avoid_host, "warm-1",
+                              &waiting->host_id, &address, err);
+}
+
+TEST(a_host_whose_last_start_failed_is_avoided_while_another_has_room)
+{
+    struct error *err = NULL;
+    struct host hosts[] = {host_of("a", "10.5.0.0/24", 100, 100000),
+                           host_of("b", "10.6.0.0/24", 2, 1000)};
+    forget_all_hosts();
+    for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
+        put(&hosts[i]);
+    struct waiting any = {.avoid_host = 0}, other = {.avoid_host = hosts[0].id};
+    assert_ok(db_transaction(db, wait_body, &any, &err));
+    assert_int_equal(any.host_id, hosts[0].id);
+    assert_ok(db_transaction(db, wait_body, &other, &err));
+    assert_int_equal(other.host_id, hosts[1].id);
+    server_say(raw, "UPDATE hosts SET used_vcpus = vcpus WHERE name = 'b'");
+    assert_ok(db_transaction(db, wait_body, &other, &err));
+    assert_int_equal(other.host_id, hosts[0].id);
+}
+
+TEST(a_host_of_this_machine_that_is_silent_is_the_last_choice)
+{
+    struct host hosts[] = {host_of("a", "10.5.0.0/24", 100, 100000),
+                           host_of("b", "10.6.0.0/24", 2, 1000)};
+    forget_all_hosts();
+    for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
+        put(&hosts[i]);
+    server_say(raw, "UPDATE hosts SET silent_since_ms = 1 WHERE name = 'a'");
+    assert_int_equal(place(&resources).host_id, hosts[1].id);
+    assert_int_equal(place(&resources).host_id, hosts[1].id);
+    assert_int_equal(place(&resources).host_id, hosts[0].id); /* the other one is full */
+    forget_all_hosts();
+}
+
+static int fail_on_a(void *context, const struct host *host, struct error **err)
+{
+    strcat(context, host->name);
+    return strcmp(host->name, "b") < 0
+               ? error_set(err, ERR_RUNTIME_UNAVAILABLE, "%s is away", host->name)
+               : 0;
+}
+
+TEST(a_host_that_is_away_keeps_no_other_from_its_turn)
+{
+    struct error *err = NULL;
+    char called[8] = "";
+    struct host hosts[] = {host_of("a", "10.5.0.0/29", 1, 1000),
+                           host_of("b", "10.6.0.0/29", 1, 1000)};
+    forget_all_hosts();
+    for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
+        put(&hosts[i]);
+    assert_fails(hosts_try_each(db, fail_on_a, called, &err), ERR_RUNTIME_UNAVAILABLE);
+    assert_string_equal(err->message, "a is away");
+    assert_string_equal(called, "ab");
+    error_clear(&err);
+}
+
+/* An agent is asked through a link for as long as a start takes. */
+TEST(a_link_outlives_a_change_of_the_host_s_address)
+{
+    struct error *err = NULL;
+    char relay_dir[] = "/nonexistent", here[] = "https://192.0.2.1:8446",
+         there[] = "https://192.0.2.2:8446", url[] = "https://192.0.2.1:8443";
+    const struct settings settings = {.relay_dir = relay_dir};
+    struct host host = host_of("a", "10.5.0.0/29", 1, 1000);
+    const struct http_link *link, *other;
+    struct curl_slist *headers = NULL;
+    forget_all_hosts();
+    host.url = url;
+    host.relay_url = here;
+    assert_ok(host_put(db, &host, &err));
+    struct runtimes *runtimes = runtimes_new(&settings);
+    assert_ok(runtimes_link(runtimes, db, host.id, &link, &err));
+    host.relay_url = there;
+    assert_ok(host_put(db, &host, &err));
+    clock_sleep_ms(1100); /* a worker trusts what it has read for a second */
+    assert_ok(runtimes_link(runtimes, db, host.id, &other, &err));
+    assert_ptr_not_equal(link, other);
+    CURL *curl = curl_easy_init();
+    http_link_set(link, curl, "10.5.0.2:49983", "/health", &headers);
+    assert_string_equal(headers->data, LINK_TARGET_HEADER ": 10.5.0.2:49983");
+    curl_slist_free_all(headers);
+    curl_easy_cleanup(curl);
+    runtimes_free(runtimes);
 }
 
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
