@@ -247,11 +247,6 @@ int exec_launch(struct request *request, const struct exec_call *call, struct pr
                 struct rpc_error *error)
 {
     user_auto user = {.name = NULL};
-    if (exec_count >= EXEC_MAX)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
-                             "the sandbox runs %d calls of /exec, which is the most: wait until "
-                             "one ends, or start long programs in the background",
-                             EXEC_MAX);
     if (find_user(request, call->user, &user, error) < 0)
         return -1;
     return process_launch(request->agent, &user, &call->process, process, error);
@@ -304,6 +299,16 @@ int exec_begin(struct request *request, struct rpc_error *error)
     return rpc_check_json(request, error);
 }
 
+static int check_count(struct rpc_error *error)
+{
+    return exec_count < EXEC_MAX
+               ? 0
+               : rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
+                               "the sandbox runs %d calls of /exec, which is the most: wait until "
+                               "one ends, or start long programs in the background",
+                               EXEC_MAX);
+}
+
 int exec_finish(struct request *request, struct rpc_error *error)
 {
     exec_call_auto call = {.args = NULL};
@@ -312,7 +317,7 @@ int exec_finish(struct request *request, struct rpc_error *error)
     if (!message)
         return -1;
     buffer_deinit(&request->body);
-    if (exec_call_read(message, &call, error) < 0 ||
+    if (exec_call_read(message, &call, error) < 0 || check_count(error) < 0 ||
         exec_launch(request, &call, &process, error) < 0)
         return -1;
     give_input(process, &call);

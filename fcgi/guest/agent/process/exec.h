@@ -15,6 +15,7 @@ int exec_begin(struct request *request, struct rpc_error *error);
 int exec_finish(struct request *request, struct rpc_error *error);
 void exec_closed(struct request *request);
 
-/* Start the process of a call, as the user of the call or of the request. */
+/* Start the process of a call, as the user of the call or of the request. A hook starts also while
+ * clients have as many calls as they can. */
 int exec_launch(struct request *request, const struct exec_call *call, struct process **process,
                 struct rpc_error *error);
