@@ -142,8 +142,7 @@ static int idle_body(struct db *db, void *context, struct error **err)
     if (sandbox_get_any(db, ready->id, true, sandbox, err) < 0)
         return -1;
     fault_point(FAULT_IDLE_PAUSING);
-    if (sandbox->state == SANDBOX_READY && sandbox->incarnation == ready->incarnation &&
-        sandbox->idle_timeout == ready->idle_timeout_s && sandbox->hold_until_ms <= clock_now_ms())
+    if (idle_is_current(ready, sandbox))
         return begin_recorded(&idle->expire, db, false, MOVED_BY_IDLENESS, err);
     sandbox_deinit(sandbox);
     return 0;
