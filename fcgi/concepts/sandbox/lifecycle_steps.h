@@ -198,6 +198,14 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event);
  * database could not be reached. */
 void work_defer(struct work *work, const struct error *failure);
 
+/* Let this pause or resume of a running sandbox be a part of its move. The pause keeps the memory
+ * or fails: neither the sandbox's own choice nor the quota of its team counts. Hooks may fail. */
+static inline void work_be_in_transit(struct work *work)
+{
+    work->in_transit = true;
+    work->sandbox.on_pause_failure = ON_PAUSE_FAILURE_KEEP_RUNNING;
+}
+
 /* Turn an inner error into one of the interface. Call it last, because it may read the sandbox's
  * row. */
 int work_public_error(struct work *work, struct error **err);
