@@ -198,6 +198,9 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event);
  * database could not be reached. */
 void work_defer(struct work *work, const struct error *failure);
 
+/* Do the same without counting the attempt, because the host could not be reached. */
+void work_await_host(struct work *work, const struct error *failure);
+
 /* Let this pause or resume of a running sandbox be a part of its move. The pause keeps the memory
  * or fails: neither the sandbox's own choice nor the quota of its team counts. Hooks may fail. */
 static inline void work_be_in_transit(struct work *work)

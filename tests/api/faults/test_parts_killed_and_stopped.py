@@ -128,6 +128,26 @@ def test_the_runtime_daemon_being_away(make_account, stack):
     wait_until(only_these, stack.lease_s + 20, "the failed create being undone", 0.2)
 
 
+@pytest.mark.long
+@pytest.mark.one_host
+def test_a_rollback_waits_for_the_runtime_daemon(sandbox, stack):
+    """Without it no start is tried: the memory of the checkpoint, and the sandbox, are not given up."""
+    boot_id = sandbox.boot_id()
+    assert sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "back", "memory": True}).status == 201
+    daemon = stack.daemon("incusd")
+    daemon.stop()
+    try:
+        assert_error(sandbox.api.post(f"{sandbox.path}/rollback", {"checkpoint": "back"}), 503, "runtime_unavailable")
+        time.sleep(15)  # for more attempts than a rollback has
+        assert sandbox.show()["state"] == "restoring"
+    finally:
+        daemon.start(stack.incus.answers)
+    wait_until(lambda: sandbox.show()["state"] == "ready", stack.lease_s + 60, "the end of the rollback", 0.2)
+    assert sandbox.show()["resumed_from"] == "memory"
+    sandbox.resume()
+    assert sandbox.boot_id() == boot_id
+
+
 def test_a_sandbox_deleted_while_the_runtime_is_away_goes_in_the_end(sandbox, stack):
     instance = sandbox.instance
     daemon = stack.daemon("incusd")

@@ -8,7 +8,7 @@ import pytest
 from client import assert_error
 from services import services, until
 from stack import wait_until
-from tenant import Sandbox
+from tenant import Sandbox, checkpoint_of
 
 pytestmark = pytest.mark.parallel
 
@@ -97,6 +97,19 @@ def test_a_failure_counts_if_it_shall(account):
     assert_error(refused, 409, "hook_failed")
     assert failures(fails) == [("resume", "hook_failed", refused.json()["message"])]
     assert fails.show()["state"] == "stopped" and fails.show()["resumed_from"] is None
+
+
+def test_a_rollback_whose_hook_fails_keeps_the_disk(account):
+    """It ends at once, as such a resume does, and the sandbox has the disk of the checkpoint."""
+    sandbox = made(account, {"after_resume": {"command": "test ! -e /home/user/bad", "on_failure": "fail"}})
+    sandbox.data.check("touch /home/user/bad; sync")
+    checkpoint = checkpoint_of(sandbox)
+    sandbox.data.check("rm /home/user/bad")
+    refused = sandbox.api.post(f"{sandbox.path}/rollback", {"checkpoint": checkpoint["id"]})
+    assert_error(refused, 409, "hook_failed")
+    assert failures(sandbox) == [("resume", "hook_failed", refused.json()["message"])]
+    assert (sandbox.show()["state"], sandbox.show()["snapshot_id"]) == ("stopped", checkpoint["id"])
+    assert_error(sandbox.api.post(f"{sandbox.path}/resume"), 409, "hook_failed")
 
 
 def test_a_fork_whose_hook_fails_is_not_made(account):
