@@ -29,5 +29,6 @@ bool idle_is_current(const struct sandbox_ready *ready, const struct sandbox *sa
     bool ignores = sandbox->idle_connections == IDLE_CONNECTIONS_IGNORE;
     return sandbox->state == SANDBOX_READY && sandbox->incarnation == ready->incarnation &&
            sandbox->idle_timeout == ready->idle_timeout_s &&
-           (ignores || !ready->ignores_connections) && sandbox->hold_until_ms <= clock_now_ms();
+           (ignores || !ready->ignores_connections) && sandbox->hold_until_ms <= clock_now_ms() &&
+           !sandbox->host_condition.silent_since_ms;
 }

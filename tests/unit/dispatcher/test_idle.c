@@ -94,3 +94,12 @@ TEST(test_choices_made_meanwhile_keep_it_awake)
     row.state = SANDBOX_STOPPING;
     assert_false(idle_is_current(&ready, &row));
 }
+
+TEST(test_no_pause_begins_while_incus_of_the_host_is_away)
+{
+    const struct sandbox_ready ready = {.incarnation = 7, .idle_timeout_s = 60};
+    struct sandbox row = {.state = SANDBOX_READY, .incarnation = 7, .idle_timeout = 60};
+    assert_true(idle_is_current(&ready, &row));
+    row.host_condition.silent_since_ms = clock_now_ms();
+    assert_false(idle_is_current(&ready, &row));
+}
