@@ -6,6 +6,8 @@ import threading
 import pytest
 
 from client import assert_error
+from dataplane import is_cut_off
+from faults import InBackground
 from services import services, until
 from stack import wait_until
 from tenant import Sandbox, checkpoint_of
@@ -123,6 +125,19 @@ def test_a_hook_that_never_ends_is_killed(account):
     sandbox.pause()
     sandbox.resume()
     assert sandbox.data.check("ps -eo args | grep '[t]rap ' || true") == ""
+
+
+@pytest.mark.long
+def test_a_pause_disconnects_clients_after_a_slow_hook(account):
+    """It lasts longer than all other waits for an agent may. The pause saves the logs afterwards, too."""
+    sandbox = made(account, {"before_pause": {"command": "sleep 22", "timeout": 30}})
+    stream, pid = sandbox.data.echoing()
+    waiting = InBackground(is_cut_off, stream)
+    sandbox.pause()
+    assert waiting.result(10)
+    assert sandbox.api.get(f"{sandbox.path}/logs").status == 200
+    assert sandbox.resume()["resumed_from"] == "memory"
+    sandbox.data.close_stdin(pid)
 
 
 def test_an_agent_that_is_stopped_delays_a_pause_by_the_time_of_the_hook(account):
