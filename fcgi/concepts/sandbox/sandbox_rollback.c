@@ -131,8 +131,6 @@ static int replace_instance(struct work *work, bool *removed, struct error **err
     if (work->runtime->ops->destroy(work->runtime, sandbox->instance_name, err) < 0)
         return -1;
     *removed = true;
-    /* The time for the agent would be over when the removal and the start are slow. */
-    work->agent_until = (struct deadline){0};
     fault_point(FAULT_ROLLBACK_REMOVED);
     if (work_fence_volumes(work, err) < 0 || work_start_from(work, &checkpoint, &mounts, err) < 0)
         return -1;
