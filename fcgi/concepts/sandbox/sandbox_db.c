@@ -82,7 +82,8 @@ DB_STATEMENT(rehost_statement) = {
 
 DB_STATEMENT(leave_memory_statement) = {
     "sandbox.leave_memory",
-    "UPDATE sandboxes SET memory_left = 1 WHERE id = ? AND operation_id = ?"};
+    "UPDATE sandboxes SET version = UUID_SHORT(), memory_left = 1 WHERE id = ?"
+    " AND operation_id = ?"};
 DB_STATEMENT(ready_on_host_statement) = {
     "sandbox.ready_on_host",
     "SELECT id, instance_name, incarnation, created_at_ms, team_id, address, agent_key_id,"
