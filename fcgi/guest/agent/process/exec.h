@@ -2,7 +2,8 @@
 /*
  * POST /exec: a command as one request. The answer comes when the process has ended (process.h):
  * programs that it left in the background continue without it. A client that goes away, or a time
- * limit that is over, ends the program and its session; a pause of the sandbox does not.
+ * limit that is over, ends the program and its session. A pause of the sandbox does not, and in a
+ * copy of its memory the program continues without its client.
  */
 #pragma once
 
