@@ -30,6 +30,7 @@
 #define HANG_UP_MS     1000
 #define SIZE_POLL_MS   20
 #define PAUSE_AGAIN_MS 10000
+#define HOST_AGAIN_MS  5000
 /* The limit of all waits for the agent of a sandbox in one piece of work. They may find that the
  * memory has no agent any more, and then start the agent from the disk. */
 #define AGENT_REST_MS  5000  /* for all other calls to an agent */
@@ -706,6 +707,14 @@ void work_defer(struct work *work, const struct error *failure)
     log_outcome(work, "deferred", failure);
     /* If this fails too, the lease runs out. */
     operation_defer(work->worker->db, &work->operation, delay_ms, failure->message, &ignored);
+}
+
+void work_await_host(struct work *work, const struct error *failure)
+{
+    error_auto ignored = NULL;
+    log_outcome(work, "deferred", failure);
+    operation_await_host(work->worker->db, &work->operation, HOST_AGAIN_MS, failure->message,
+                         &ignored);
 }
 
 /* Set *shown to what a client may read of a failure whose own message is for the log, and return

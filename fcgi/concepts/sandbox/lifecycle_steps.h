@@ -111,7 +111,8 @@ int work_wait_for_turn(struct work *work, struct error **err);
 int work_still_ours(struct work *work, struct error **err);
 
 /* Return the deadline of one wait for its agent: wait_ms from now, within the time that all such
- * waits of this work may take together. */
+ * waits of this work may take together. This time begins again after a hook, and with an instance
+ * that is made. */
 struct deadline work_agent_deadline(struct work *work, unsigned wait_ms);
 
 /* Return the longest wait for its agent after a start from the disk. */
@@ -197,6 +198,17 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event);
 /* Leave the operation to the dispatcher, which soon tries again, because the runtime or the
  * database could not be reached. */
 void work_defer(struct work *work, const struct error *failure);
+
+/* Do the same without counting the attempt, because the host could not be reached. */
+void work_await_host(struct work *work, const struct error *failure);
+
+/* Let this pause or resume of a running sandbox be a part of its move. The pause keeps the memory
+ * or fails: neither the sandbox's own choice nor the quota of its team counts. Hooks may fail. */
+static inline void work_be_in_transit(struct work *work)
+{
+    work->in_transit = true;
+    work->sandbox.on_pause_failure = ON_PAUSE_FAILURE_KEEP_RUNNING;
+}
 
 /* Turn an inner error into one of the interface. Call it last, because it may read the sandbox's
  * row. */

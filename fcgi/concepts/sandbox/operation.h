@@ -78,6 +78,10 @@ void operation_keep(struct db *db, const struct operation *operation, uint64_t l
 int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
                     const char *failure, struct error **err);
 
+/* Do the same for an operation that could not reach its host. It does not count as an attempt. */
+int operation_await_host(struct db *db, const struct operation *operation, uint64_t delay_ms,
+                         const char *failure, struct error **err);
+
 /* Release the operation while its hook runs: any dispatcher may take it after delay_ms. It does not
  * count as an attempt. */
 int operation_await_hook(struct db *db, const struct operation *operation, uint64_t delay_ms,

@@ -57,6 +57,10 @@ DB_STATEMENT(answers_statement) = {
 DB_STATEMENT(defer_statement) = {"operation.defer",
                                  "UPDATE operations SET lease_until_ms = ?, last_error = ?"
                                  " WHERE id = ? AND lease_owner = ? AND state = 'running'"};
+DB_STATEMENT(await_host_statement) = {
+    "operation.await_host",
+    "UPDATE operations SET lease_until_ms = ?, last_error = ?, attempts = attempts - 1"
+    " WHERE id = ? AND lease_owner = ? AND state = 'running'"};
 DB_STATEMENT(await_hook_statement) = {
     "operation.await_hook",
     "UPDATE operations SET lease_until_ms = ?, hook_since_ms = COALESCE(hook_since_ms, ?),"
@@ -200,13 +204,26 @@ void operation_keep(struct db *db, const struct operation *operation, uint64_t l
     lease_keep(lease, db, &held_operations, operation->id, operation->lease_owner, lease_s * 1000);
 }
 
-int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
-                    const char *failure, struct error **err)
+static int release(struct db *db, const struct db_statement *statement,
+                   const struct operation *operation, uint64_t delay_ms, const char *failure,
+                   struct error **err)
 {
-    return db_exec(db, &defer_statement,
+    return db_exec(db, statement,
                    DB_ARGS(db_i64(clock_in_ms(delay_ms)), db_text_cut(failure, FAILURE_MAX),
                            db_text(operation->id), db_text(operation->lease_owner)),
                    NULL, err);
+}
+
+int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
+                    const char *failure, struct error **err)
+{
+    return release(db, &defer_statement, operation, delay_ms, failure, err);
+}
+
+int operation_await_host(struct db *db, const struct operation *operation, uint64_t delay_ms,
+                         const char *failure, struct error **err)
+{
+    return release(db, &await_host_statement, operation, delay_ms, failure, err);
 }
 
 int operation_await_hook(struct db *db, const struct operation *operation, uint64_t delay_ms,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -349,14 +348,13 @@ static int insert_body(struct db *db, void *context, struct error **err)
     sandbox->operation_id[0] = '\0';
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
     memcpy(insert->mounts, request->mounts, sizeof insert->mounts);
-    bool queued = work->queued;
     if (volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
                            err) < 0 ||
         claim(db, insert, only_host, err) < 0 ||
-        operation_begin(db, sandbox, queued ? OPERATION_FORK : OPERATION_CREATE,
-                        queued ? NULL : work->worker->lease_owner, work->worker->settings->lease_s,
-                        &work->operation, err) < 0 ||
-        (queued && operation_set_turn(db, &work->operation, request->turn, err) < 0))
+        operation_begin(db, sandbox, work->queued ? OPERATION_FORK : OPERATION_CREATE,
+                        work->queued ? NULL : work->worker->lease_owner,
+                        work->worker->settings->lease_s, &work->operation, err) < 0 ||
+        (work->queued && operation_set_turn(db, &work->operation, request->turn, err) < 0))
         return -1;
     if (request->claim && request->claim(db, sandbox->id, request->claim_context, err) < 0)
         return -1;
@@ -385,6 +383,16 @@ static int seal_envs(struct worker *worker, const struct sandbox_create *request
     return aead_seal(worker->ring, request->envs, strlen(request->envs), sandbox_id, sealed, err);
 }
 
+/* The time for the agent begins: that of an earlier instance may have been waited for. */
+static int make(struct work *work, const struct runtime_instance *instance, struct error **err)
+{
+    if (work->runtime->ops->create(work->runtime, instance, err) < 0)
+        return -1;
+    work->agent_until = (struct deadline){0};
+    fault_point(FAULT_CREATE_STARTED);
+    return 0;
+}
+
 /* Make one attempt. An instance that was made step by step has a snapshot of the memory. For a fork
  * it stays until the fork's checkpoint is deleted, so that no client waits for its deletion. */
 static int go_on(struct work *work, const struct runtime_instance *instance,
@@ -392,10 +400,8 @@ static int go_on(struct work *work, const struct runtime_instance *instance,
 {
     const struct former_agent former = {checkpoint->agent_instance, checkpoint->agent_key_id};
     struct runtime *runtime = work->runtime;
-    if (runtime->ops->create(runtime, instance, err) < 0)
-        return -1;
-    fault_point(FAULT_CREATE_STARTED);
-    if (work_succeed_agent(work, &former, work_start_wait_ms(work), err) < 0)
+    if (make(work, instance, err) < 0 ||
+        work_succeed_agent(work, &former, work_start_wait_ms(work), err) < 0)
         return -1;
     return !instance->step_by_step || checkpoint->for_fork
                ? 0
@@ -446,9 +452,8 @@ static int start_cold(struct work *work, const struct source *from, const struct
     };
     if (instance.with_memory)
         return start_from_memory(work, &instance, &from->checkpoint, err);
-    if (work->runtime->ops->create(work->runtime, &instance, err) < 0)
+    if (make(work, &instance, err) < 0)
         return -1;
-    fault_point(FAULT_CREATE_STARTED);
     int result = work_init_agent(work, work_start_wait_ms(work), err);
     if (result == 0)
         failed_start_forget(work->worker, sandbox->team_id, source_id(from));

@@ -80,6 +80,10 @@ DB_STATEMENT(rehost_statement) = {
     "sandbox.rehost",
     "UPDATE sandboxes SET version = UUID_SHORT(), host_id = ?, network_applied = 0 WHERE id = ?"};
 
+DB_STATEMENT(leave_memory_statement) = {
+    "sandbox.leave_memory",
+    "UPDATE sandboxes SET version = UUID_SHORT(), memory_left = 1 WHERE id = ?"
+    " AND operation_id = ?"};
 DB_STATEMENT(ready_on_host_statement) = {
     "sandbox.ready_on_host",
     "SELECT id, instance_name, incarnation, created_at_ms, team_id, address, agent_key_id,"
@@ -331,6 +335,12 @@ int sandbox_row_rehost(struct db *db, const struct sandbox *s, uint32_t host_id,
     if (host_address_move(db, s->host_id, host_id, s->instance_name, err) < 0)
         return -1;
     return db_exec(db, &rehost_statement, DB_ARGS(db_u64(host_id), db_text(s->id)), NULL, err);
+}
+
+int sandbox_row_leave_memory(struct db *db, const struct sandbox *s, struct error **err)
+{
+    return db_exec(db, &leave_memory_statement, DB_ARGS(db_text(s->id), db_text(s->operation_id)),
+                   NULL, err);
 }
 
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *s, struct error **err)

@@ -127,6 +127,9 @@ int work_run_hook(struct work *work, enum hook_kind kind, struct error **err)
     json_decref(hooks);
     if (!found)
         return 0;
+    /* A hook can take longer than all waits for the agent together may. Those behind it begin their
+     * time again: without its hang-up, a pause would end the commands of connected clients. */
+    work->agent_until = (struct deadline){0};
     if (result < 0 && failure->code == ERR_HOOK_RUNS)
         return error_move(err, &failure);
     if (result < 0 && (!hook.fails || work->in_transit)) {

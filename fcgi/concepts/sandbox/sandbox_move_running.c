@@ -82,16 +82,13 @@ static int admit_pause(struct db *db, struct sandbox *sandbox, void *context, st
     return move_note(db, sandbox->id, PAUSED, sandbox->deadline_at_ms, err);
 }
 
-/* Pause for the move. The pause must keep the memory or fail, also when the sandbox's own choice is
- * different. */
 static int pause(struct moving *moving, struct error **err)
 {
     work_auto work = {.worker = moving->worker};
     if (work_begin(&work, moving->worker, moving->move.id, SANDBOX_EVENT_PAUSE, OPERATION_PAUSE,
                    admit_pause, NULL, err) < 0)
         return -1;
-    work.sandbox.on_pause_failure = ON_PAUSE_FAILURE_KEEP_RUNNING;
-    work.in_transit = true;
+    work_be_in_transit(&work);
     return work_run_pause(&work, err);
 }
 
@@ -170,7 +167,7 @@ static int resume(struct moving *moving, struct error **err)
     if (work_begin(&work, moving->worker, moving->move.id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
                    admit_resume, &moving->move, err) < 0)
         return -1;
-    work.in_transit = true;
+    work_be_in_transit(&work);
     return work_run_resume(&work, err);
 }
 

@@ -36,6 +36,15 @@ static int init_started(struct work *work, struct error **err)
     return -1;
 }
 
+/* Do this for an instance that started from its disk in place of its memory. The row says so first:
+ * an attempt after a crash of this process would take the agent for the one in the memory. */
+static int init_without_memory(struct work *work, struct error **err)
+{
+    return sandbox_row_leave_memory(work->worker->db, &work->sandbox, err) < 0
+               ? -1
+               : init_started(work, err);
+}
+
 static bool is_worth_another_try(struct work *work, const struct error *failure)
 {
     error_auto silent = NULL;
@@ -57,7 +66,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
     memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
     fault_point(FAULT_RESUME_STARTED);
     if (*origin == RUNTIME_FROM_DISK)
-        return init_started(work, err);
+        return with_memory ? init_without_memory(work, err) : init_started(work, err);
 
     error_auto failure = NULL;
     bool continues = true;
@@ -66,7 +75,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
         work_agent_continues(work, AGENT_CONTINUE_WAIT_MS, &continues, &failure) == 0) {
         if (!continues) {
             *origin = RUNTIME_FROM_DISK;
-            return init_started(work, err);
+            return init_without_memory(work, err);
         }
         if (work_init_agent(work, AGENT_CONTINUE_WAIT_MS, &failure) == 0)
             return 0;
@@ -88,7 +97,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
                              err) < 0)
         return -1;
     *origin = RUNTIME_FROM_DISK;
-    return init_started(work, err);
+    return init_without_memory(work, err);
 }
 
 /* Run the hook, which reads in its environment where the sandbox comes from. */

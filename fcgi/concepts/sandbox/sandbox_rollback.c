@@ -117,7 +117,8 @@ static int find_checkpoint(struct work *work, struct checkpoint *checkpoint, str
     return 0;
 }
 
-static int replace_instance(struct work *work, struct error **err)
+/* *removed: the instance is gone. */
+static int replace_instance(struct work *work, bool *removed, struct error **err)
 {
     struct sandbox *sandbox = &work->sandbox;
     struct checkpoint checkpoint;
@@ -129,6 +130,7 @@ static int replace_instance(struct work *work, struct error **err)
         work_hang_up(work);
     if (work->runtime->ops->destroy(work->runtime, sandbox->instance_name, err) < 0)
         return -1;
+    *removed = true;
     fault_point(FAULT_ROLLBACK_REMOVED);
     if (work_fence_volumes(work, err) < 0 || work_start_from(work, &checkpoint, &mounts, err) < 0)
         return -1;
@@ -137,12 +139,19 @@ static int replace_instance(struct work *work, struct error **err)
     return 0;
 }
 
-/* It cannot start. It counts as stopped, and a half-made instance is removed. */
+/* It cannot start, and counts as stopped. A sandbox whose hook failed keeps the disk of the
+ * checkpoint. A half-made instance is removed. */
 static int give_up(struct work *work, struct error **failure, struct error **err)
 {
+    struct sandbox *sandbox = &work->sandbox;
+    struct runtime *runtime = work->runtime;
+    enum runtime_origin kept;
     error_auto ignored = NULL;
-    if (work->runtime)
-        work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &ignored);
+    if (runtime && (*failure)->code == ERR_HOOK_FAILED)
+        runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources,
+                            RUNTIME_PAUSE_DISK, &kept, &ignored);
+    else if (runtime)
+        runtime->ops->destroy(runtime, sandbox->instance_name, &ignored);
     if ((*failure)->code == ERR_NOT_FOUND) /* the checkpoint's instance */
         error_recode(failure, ERR_RUNTIME_REFUSED);
     if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, *failure, err) < 0)
@@ -152,10 +161,11 @@ static int give_up(struct work *work, struct error **failure, struct error **err
 
 int work_run_rollback(struct work *work, struct error **err)
 {
+    bool removed = false;
     error_auto failure = NULL;
     fault_point(FAULT_ROLLBACK_BEGUN);
     work_hold_services(work);
-    if (replace_instance(work, &failure) == 0 &&
+    if (replace_instance(work, &removed, &failure) == 0 &&
         work_run_hook(work, HOOK_AFTER_RESUME, &failure) == 0) {
         fault_point(FAULT_ROLLBACK_STARTED);
         if (work_finish(work, SANDBOX_EVENT_RESUMED, NULL, err) < 0)
@@ -168,9 +178,15 @@ int work_run_rollback(struct work *work, struct error **err)
     /* A delete that removes the instance at the same time is the cause of some failures. */
     if (work_still_ours(work, err) < 0)
         return -1;
-    if (work->operation.attempts >= ATTEMPTS)
+    /* Without the host, no start was tried. */
+    bool waits = failure->code == ERR_HOST_UNREACHABLE ||
+                 (!removed && failure->code == ERR_RUNTIME_UNAVAILABLE);
+    if (failure->code == ERR_HOOK_FAILED || (!waits && work->operation.attempts >= ATTEMPTS))
         return give_up(work, &failure, err);
-    work_defer(work, failure);
+    if (waits)
+        work_await_host(work, failure);
+    else
+        work_defer(work, failure);
     return error_set(err, ERR_RUNTIME_UNAVAILABLE, "%s", failure->message);
 }
 

@@ -35,6 +35,10 @@ int sandbox_row_free_stopped(struct db *db, struct sandbox *sandbox, struct erro
  * auto_resume, on_pause_failure, idle_timeout, idle_connections, public traffic. */
 int sandbox_row_update_policy(struct db *db, const struct sandbox *sandbox, struct error **err);
 
+/* Note that the resume on which this worker works started from the disk in place of the memory.
+ * Needs no transaction; it has no effect when the row has another operation. */
+int sandbox_row_leave_memory(struct db *db, const struct sandbox *sandbox, struct error **err);
+
 /* Write the exposed ports. */
 int sandbox_row_update_ports(struct db *db, const struct sandbox *sandbox, struct error **err);
 

@@ -23,3 +23,12 @@ bool idle_is_over(const struct sandbox_ready *ready, const char *answer, int64_t
     return ready->ignores_connections ||
            (json_is_integer(connections) && json_integer_value(connections) == 0);
 }
+
+bool idle_is_current(const struct sandbox_ready *ready, const struct sandbox *sandbox)
+{
+    bool ignores = sandbox->idle_connections == IDLE_CONNECTIONS_IGNORE;
+    return sandbox->state == SANDBOX_READY && sandbox->incarnation == ready->incarnation &&
+           sandbox->idle_timeout == ready->idle_timeout_s &&
+           (ignores || !ready->ignores_connections) && sandbox->hold_until_ms <= clock_now_ms() &&
+           !sandbox->host_condition.silent_since_ms;
+}

@@ -14,7 +14,12 @@
  */
 bool idle_is_over(const struct sandbox_ready *ready, const char *answer, int64_t watched_ms);
 
+/* Return whether the row still has the run and the choices with which a sandbox was found idle;
+ * they are up to some seconds old. While Incus of its host does not answer, a sandbox stays awake:
+ * its pause could not end, and requests would wait for it. */
+bool idle_is_current(const struct sandbox_ready *ready, const struct sandbox *sandbox);
+
 /* Begin the pause of an idle sandbox in one transaction; sandbox_recover_next() does the rest. Does
- * nothing for a run that has ended, or when a hold or another idle_timeout was set meanwhile. */
+ * nothing unless idle_is_current(). */
 int sandbox_pause_idle(struct worker *worker, const struct sandbox_ready *ready,
                        struct error **err);

@@ -142,8 +142,7 @@ static int idle_body(struct db *db, void *context, struct error **err)
     if (sandbox_get_any(db, ready->id, true, sandbox, err) < 0)
         return -1;
     fault_point(FAULT_IDLE_PAUSING);
-    if (sandbox->state == SANDBOX_READY && sandbox->incarnation == ready->incarnation &&
-        sandbox->idle_timeout == ready->idle_timeout_s && sandbox->hold_until_ms <= clock_now_ms())
+    if (idle_is_current(ready, sandbox))
         return begin_recorded(&idle->expire, db, false, MOVED_BY_IDLENESS, err);
     sandbox_deinit(sandbox);
     return 0;
@@ -234,6 +233,14 @@ static int record(const struct work *work, struct error **err)
     return audit_write(work->worker->db, work->worker->ring, &audit.entry, err);
 }
 
+/* Check whether a move of a running sandbox has begun the operation. */
+static bool is_of_move(const struct work *work)
+{
+    enum operation_kind kind = work->operation.kind;
+    return (kind == OPERATION_PAUSE || kind == OPERATION_RESUME) &&
+           str_equal(work->sandbox.moved_by, MOVED_BY_MOVE);
+}
+
 /* A pause or a fork leaves its hook: it can continue after the hook without its former steps. Other
  * operations run their hook here only after their worker has died. An operation can have a hook in
  * every class, because a request can add the hook after the operation was taken. */
@@ -248,6 +255,8 @@ static int go_on(struct worker *worker, struct work *work, bool *worked, struct 
         return -1;
     if (strcmp(work->sandbox.operation_id, work->operation.id))
         return operation_drop(worker->db, work->operation.id, "superseded", err);
+    if (is_of_move(work))
+        work_be_in_transit(work);
     work_start(work, worker);
     return run(work, err) < 0 ? -1 : record(work, err);
 }

@@ -306,6 +306,15 @@ def test_a_dispatcher_killed_at_each_step_of_one_that_runs(hosts, running, stack
     assert running.show()["deadline"] == deadline
 
 
+def test_the_pause_of_a_move_keeps_the_memory_when_its_dispatcher_dies(hosts, running, account, own_plan, stack, fault_points):
+    """The team may save no memory, so a pause on request would lose it."""
+    own_plan(account, paused_memory_gb=0)
+    fault_points.arm("pause.begun", "kill", PROGRAM)
+    drain(stack, "--move-running")
+    wait_until(lambda: not (fault_points.directory / "pause.begun").exists(), 30, "a dispatcher at pause.begun")
+    goes_on(hosts, running)
+
+
 def test_a_resume_waits_and_a_delete_wins(hosts, running, api, stack, fault_points):
     fault_points.arm("moving.paused", "wait", PROGRAM)
     stack.ctl("host", "drain", "other", "--move-running")

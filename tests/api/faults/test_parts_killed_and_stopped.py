@@ -9,8 +9,8 @@ import time
 import pytest
 
 from client import assert_error
-from killing import HolderKiller, cold_create, in_background
-from tenant import Sandbox
+from killing import HolderKiller, cold_create, in_background, stopped
+from tenant import Sandbox, checkpoint_of
 from stack import wait_until
 
 
@@ -126,6 +126,39 @@ def test_the_runtime_daemon_being_away(make_account, stack):
         return {row["id"] for row in rows} == {sandbox.id, made["id"]}
 
     wait_until(only_these, stack.lease_s + 20, "the failed create being undone", 0.2)
+
+
+@pytest.mark.long
+@pytest.mark.one_host
+def test_a_rollback_waits_for_the_runtime_daemon(sandbox, stack):
+    """Without it no start is tried: the memory of the checkpoint, and the sandbox, are not given up."""
+    boot_id = sandbox.boot_id()
+    assert sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "back", "memory": True}).status == 201
+    daemon = stack.daemon("incusd")
+    daemon.stop()
+    try:
+        assert_error(sandbox.api.post(f"{sandbox.path}/rollback", {"checkpoint": "back"}), 503, "runtime_unavailable")
+        time.sleep(15)  # for more attempts than a rollback has
+        assert sandbox.show()["state"] == "restoring"
+    finally:
+        daemon.start(stack.incus.answers)
+    wait_until(lambda: sandbox.show()["state"] == "ready", stack.lease_s + 60, "the end of the rollback", 0.2)
+    assert sandbox.show()["resumed_from"] == "memory"
+    sandbox.resume()
+    assert sandbox.boot_id() == boot_id
+
+
+@pytest.mark.long
+@pytest.mark.one_host
+def test_a_rollback_with_a_slow_runtime_waits_for_its_agent(sandbox, stack):
+    """The time for all waits for the agent begins when the agent starts, not when the rollback disconnects its clients."""
+    checkpoint = checkpoint_of(sandbox)
+    with stopped([stack.daemon("incusd").pid]):
+        thread, answers = in_background(sandbox.api.post, f"{sandbox.path}/rollback", {"checkpoint": checkpoint["id"]})
+        time.sleep(25)
+    thread.join(120)
+    assert answers and answers[0].status == 200, answers
+    assert answers[0].json()["resumed_from"] == "disk"
 
 
 def test_a_sandbox_deleted_while_the_runtime_is_away_goes_in_the_end(sandbox, stack):

@@ -175,12 +175,13 @@ def test_a_worker_killed_in_a_rollback(sandbox, stack, fault_points, point):
     sandbox.data.check("test ! -e /home/user/later")
 
 
-def test_resumed_from_is_the_truth_when_the_worker_that_started_it_died(sandbox, stack, fault_points):
+@pytest.mark.parametrize("point", ["resume.started", "resume.agent"], ids=["before its agent", "behind its agent"])
+def test_resumed_from_is_the_truth_when_the_worker_that_started_it_died(sandbox, stack, fault_points, point):
     sandbox.data.upload("/home/user/kept", b"kept")
     sandbox.pause()
     for image in (stack.instance_dir(sandbox.instance) / "state").glob("pages-*.img"):
         image.unlink()
-    fault_points.arm("resume.started", "kill", "sandlot-api")
+    fault_points.arm(point, "kill", "sandlot-api")
     assert sandbox.api.post(f"{sandbox.path}/resume").status >= 500
     settle(stack)
     assert sandbox.show()["state"] == "ready"

@@ -2,6 +2,7 @@
 """Forks and checkpoints with memory: sandboxes that go on where another is."""
 
 import contextlib
+import json
 import pathlib
 import re
 import secrets
@@ -356,3 +357,16 @@ def test_connections_on_loopback_are_kept_and_others_end(sandbox):
     sandbox.pause()
     assert sandbox.resume()["resumed_from"] == "memory"
     assert_talks(sandbox, "open")
+
+
+@pytest.mark.long
+def test_a_command_continues_without_its_client(sandbox):
+    """POST /exec ends a command whose client goes away. The client of the original is in no fork."""
+    command = json.dumps({"cmd": "exec sleep 54321", "timeout": 600}).encode()
+    waiting = InBackground(sandbox.data.request, "POST", "/exec", command, {"Content-Type": "application/json"})
+    pid = wait_until(lambda: sandbox.data.run("pgrep", "-xf", "sleep 54321").stdout.strip(), 30, "the command").decode()
+    (copy,) = fork(sandbox)
+    time.sleep(2)
+    copy.data.check(f"test -d /proc/{pid}")
+    sandbox.data.check(f"kill {pid}")
+    assert waiting.result().json()["signal"] == "SIGTERM"

@@ -6,9 +6,11 @@ import threading
 import pytest
 
 from client import assert_error
+from dataplane import is_cut_off
+from faults import InBackground
 from services import services, until
 from stack import wait_until
-from tenant import Sandbox
+from tenant import Sandbox, checkpoint_of
 
 pytestmark = pytest.mark.parallel
 
@@ -99,6 +101,19 @@ def test_a_failure_counts_if_it_shall(account):
     assert fails.show()["state"] == "stopped" and fails.show()["resumed_from"] is None
 
 
+def test_a_rollback_whose_hook_fails_keeps_the_disk(account):
+    """It ends at once, as such a resume does, and the sandbox has the disk of the checkpoint."""
+    sandbox = made(account, {"after_resume": {"command": "test ! -e /home/user/bad", "on_failure": "fail"}})
+    sandbox.data.check("touch /home/user/bad; sync")
+    checkpoint = checkpoint_of(sandbox)
+    sandbox.data.check("rm /home/user/bad")
+    refused = sandbox.api.post(f"{sandbox.path}/rollback", {"checkpoint": checkpoint["id"]})
+    assert_error(refused, 409, "hook_failed")
+    assert failures(sandbox) == [("resume", "hook_failed", refused.json()["message"])]
+    assert (sandbox.show()["state"], sandbox.show()["snapshot_id"]) == ("stopped", checkpoint["id"])
+    assert_error(sandbox.api.post(f"{sandbox.path}/resume"), 409, "hook_failed")
+
+
 def test_a_fork_whose_hook_fails_is_not_made(account):
     sandbox = made(account, {"after_fork": {"command": "exit 1", "on_failure": "fail"}})
     assert_error(sandbox.api.post(f"{sandbox.path}/fork", {}), 503, "runtime_unavailable")
@@ -110,6 +125,19 @@ def test_a_hook_that_never_ends_is_killed(account):
     sandbox.pause()
     sandbox.resume()
     assert sandbox.data.check("ps -eo args | grep '[t]rap ' || true") == ""
+
+
+@pytest.mark.long
+def test_a_pause_disconnects_clients_after_a_slow_hook(account):
+    """It lasts longer than all other waits for an agent may. The pause saves the logs afterwards, too."""
+    sandbox = made(account, {"before_pause": {"command": "sleep 22", "timeout": 30}})
+    stream, pid = sandbox.data.echoing()
+    waiting = InBackground(is_cut_off, stream)
+    sandbox.pause()
+    assert waiting.result(10)
+    assert sandbox.api.get(f"{sandbox.path}/logs").status == 200
+    assert sandbox.resume()["resumed_from"] == "memory"
+    sandbox.data.close_stdin(pid)
 
 
 def test_an_agent_that_is_stopped_delays_a_pause_by_the_time_of_the_hook(account):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Services: started with the first POST /init, and again by their policies."""
+"""Services: started with the first POST /init, and again by their policies. And hooks."""
 
 import contextlib
 import json
@@ -166,3 +166,32 @@ class Services(AgentTest):
         for method, path in (("GET", "/internal/services"), ("POST", "/internal/services/a"), ("GET", "/internal/services/a")):
             self.init()
             self.error(self.fresh.send(method, path, secret="00" * 32), 401)
+
+
+class Hooks(AgentTest):
+    JSON = {"Content-Type": "application/json"}
+
+    def ask(self, key, command, wait_ms=10000):
+        body = {"key": key, "wait_ms": wait_ms, "exec": {"cmd": command, "timeout": 30}}
+        return self.agent.send("POST", "/internal/hook", json.dumps(body).encode(), self.JSON)
+
+    def test_a_caller_comes_back_for_the_end(self):
+        flag = os.path.join(self.folder, "go")
+        command = f"until [ -e {flag} ]; do sleep 0.1; done; exit 3"
+        self.assertEqual(self.ask("a", command, 1).status, 202)
+        open(flag, "w").close()
+        for _ in range(2):
+            reply = self.ask("a", command)
+            self.assertEqual((reply.status, reply.json()), (200, {"exit_code": 3}))
+
+    def test_a_hook_runs_while_clients_have_all_calls_of_exec(self):
+        call, counted = b'{"cmd": "sleep 1000"}', b'{"cmd": "true"}'
+        waiting = [self.agent.connect() for _ in range(64)]
+        for connection in waiting:
+            connection.sendall(self.agent.head("POST", "/exec", {**self.JSON, "Content-Length": len(call)}) + call)
+        self.eventually(lambda: self.agent.send("POST", "/exec", counted, self.JSON).status == 429, 60)
+        reply = self.ask("b", "exit 4")
+        self.assertEqual((reply.status, reply.json()), (200, {"exit_code": 4}))
+        for connection in waiting:
+            connection.close()
+        self.eventually(lambda: self.agent.send("POST", "/exec", counted, self.JSON).status == 200, 60)

@@ -69,3 +69,37 @@ TEST(test_other_answers_are_not_idle)
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         assert_false(idle_is_over(&ready, answers[i], 3600000));
 }
+
+TEST(test_choices_made_meanwhile_keep_it_awake)
+{
+    const struct sandbox_ready ready = {
+        .incarnation = 7, .idle_timeout_s = 60, .ignores_connections = true};
+    struct sandbox row = {.state = SANDBOX_READY,
+                          .incarnation = 7,
+                          .idle_timeout = 60,
+                          .idle_connections = IDLE_CONNECTIONS_IGNORE};
+    assert_true(idle_is_current(&ready, &row));
+    row.idle_connections = IDLE_CONNECTIONS_WAIT;
+    assert_false(idle_is_current(&ready, &row));
+    row.idle_connections = IDLE_CONNECTIONS_IGNORE;
+    row.hold_until_ms = clock_now_ms() + 60000;
+    assert_false(idle_is_current(&ready, &row));
+    row.hold_until_ms = 0;
+    row.idle_timeout = 61;
+    assert_false(idle_is_current(&ready, &row));
+    row.idle_timeout = 60;
+    row.incarnation = 8;
+    assert_false(idle_is_current(&ready, &row));
+    row.incarnation = 7;
+    row.state = SANDBOX_STOPPING;
+    assert_false(idle_is_current(&ready, &row));
+}
+
+TEST(test_no_pause_begins_while_incus_of_the_host_is_away)
+{
+    const struct sandbox_ready ready = {.incarnation = 7, .idle_timeout_s = 60};
+    struct sandbox row = {.state = SANDBOX_READY, .incarnation = 7, .idle_timeout = 60};
+    assert_true(idle_is_current(&ready, &row));
+    row.host_condition.silent_since_ms = clock_now_ms();
+    assert_false(idle_is_current(&ready, &row));
+}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "agent/agent.h"
 #include "agent/framework/connect_rpc.h"
@@ -18,6 +19,11 @@
 
 #define EXEC_MAX   64 /* at once */
 #define OUTPUT_MAX GUEST_OUTPUT_BYTES_MAX
+/* A memory is an image for longer than this, and two clocks are read together in less. */
+#define RESTORED_MS 20
+#define CLOCK_READS 5
+#define MS_PER_S    1000
+#define NS_PER_MS   1000000
 
 struct exec_output {
     struct buffer kept; /* the answer's; of a stream, a character whose rest has not come */
@@ -32,6 +38,7 @@ struct exec {
     struct exec_output outputs[2];
     pid_t pid;
     int64_t began_ms;
+    int64_t lead_ms; /* of the clocks at its start */
 };
 
 static unsigned exec_count;
@@ -173,6 +180,35 @@ static const struct process_follower_events follower_events = {
 
 /* --- the client --- */
 
+static int64_t read_ms(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * MS_PER_S + now.tv_nsec / NS_PER_MS;
+}
+
+/* Return how far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, which does not count the time that
+ * this memory was an image. The agent can lose its processor between two readings, so the smallest
+ * of some results counts. */
+static int64_t clock_lead_ms(void)
+{
+    int64_t least_ms = INT64_MAX;
+    for (int i = 0; i < CLOCK_READS; i++) {
+        int64_t monotonic_ms = read_ms(CLOCK_MONOTONIC);
+        int64_t lead_ms = read_ms(CLOCK_BOOTTIME) - monotonic_ms;
+        if (lead_ms < least_ms)
+            least_ms = lead_ms;
+    }
+    return least_ms;
+}
+
+/* Return whether the memory was restored since the start: in a copy of the sandbox, which continues
+ * without the clients of the original, or after a pause. */
+static bool is_restored(const struct exec *exec)
+{
+    return clock_lead_ms() - exec->lead_ms > RESTORED_MS;
+}
+
 static void lose_client(struct exec *exec)
 {
     struct process *process = exec->follower.process;
@@ -187,7 +223,7 @@ static void lose_client(struct exec *exec)
         return;
     }
     /* A pause ends all connections; the programs continue after it. */
-    if (agent_is_hung_up(exec->agent))
+    if (agent_is_hung_up(exec->agent) || is_restored(exec))
         process_io_resume(process);
     else
         process_kill(process);
@@ -247,11 +283,6 @@ int exec_launch(struct request *request, const struct exec_call *call, struct pr
                 struct rpc_error *error)
 {
     user_auto user = {.name = NULL};
-    if (exec_count >= EXEC_MAX)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
-                             "the sandbox runs %d calls of /exec, which is the most: wait until "
-                             "one ends, or start long programs in the background",
-                             EXEC_MAX);
     if (find_user(request, call->user, &user, error) < 0)
         return -1;
     return process_launch(request->agent, &user, &call->process, process, error);
@@ -276,6 +307,7 @@ static struct exec *exec_new(struct request *request, struct process *process, i
     exec->follower.events = &follower_events;
     exec->pid = process->pid;
     exec->began_ms = clock_monotonic_ms();
+    exec->lead_ms = clock_lead_ms();
     for (size_t i = 0; i < ARRAY_SIZE(exec->outputs); i++)
         buffer_init(&exec->outputs[i].kept, OUTPUT_MAX);
     process_follow(process, &exec->follower);
@@ -304,6 +336,16 @@ int exec_begin(struct request *request, struct rpc_error *error)
     return rpc_check_json(request, error);
 }
 
+static int check_count(struct rpc_error *error)
+{
+    return exec_count < EXEC_MAX
+               ? 0
+               : rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
+                               "the sandbox runs %d calls of /exec, which is the most: wait until "
+                               "one ends, or start long programs in the background",
+                               EXEC_MAX);
+}
+
 int exec_finish(struct request *request, struct rpc_error *error)
 {
     exec_call_auto call = {.args = NULL};
@@ -312,7 +354,7 @@ int exec_finish(struct request *request, struct rpc_error *error)
     if (!message)
         return -1;
     buffer_deinit(&request->body);
-    if (exec_call_read(message, &call, error) < 0 ||
+    if (exec_call_read(message, &call, error) < 0 || check_count(error) < 0 ||
         exec_launch(request, &call, &process, error) < 0)
         return -1;
     give_input(process, &call);
