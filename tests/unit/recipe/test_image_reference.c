@@ -17,6 +17,9 @@ TEST(takes_names_apart)
         {"localhost/small", "localhost", "small", "latest", ""},
         {"host.example/a/b-c/d__e:V_1", "host.example", "a/b-c/d__e", "V_1", ""},
         {"host:5000/a", "host:5000", "a", "latest", ""},
+        {"docker.io/small:1", "docker.io", "library/small", "1", ""},
+        {"docker.io/library/small", "docker.io", "library/small", "latest", ""},
+        {"docker.io/team/small", "docker.io", "team/small", "latest", ""},
         {"10.0.0.1:5000/a:b", "10.0.0.1:5000", "a", "b", ""},
         {"a@" DIGEST, "default.example", "library/a", "", DIGEST},
         {"host.example/a:b@" DIGEST, "host.example", "a", "", DIGEST},
@@ -108,6 +111,33 @@ TEST(asks_mirrors)
         assert_string_equal(reference.registry, cases[i].registry);
         assert_string_equal(reference.repository, cases[i].repository);
         assert_int_equal(plain, cases[i].plain);
+    }
+}
+
+/* https://docker.io redirects to a web site. */
+TEST(knows_the_server_of_docker_hub)
+{
+    static const struct {
+        const char *mirrors, *name, *registry, *repository;
+    } cases[] = {
+        {"", "docker.io/small", "registry-1.docker.io", "library/small"},
+        {"", "docker.io/team/small", "registry-1.docker.io", "team/small"},
+        {"", "small", "registry-1.docker.io", "library/small"},
+        {"one.example=docker.io", "one.example/a/b", "registry-1.docker.io", "a/b"},
+        {"docker.io=mirror:5000/hub", "docker.io/small", "mirror:5000", "hub/library/small"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct settings settings = {
+            .image_registry_mirrors = (char *)(uintptr_t)cases[i].mirrors,
+            .image_registries_http = (char[]){""},
+        };
+        struct image_reference reference;
+        error_auto err = NULL;
+        bool plain;
+        assert_int_equal(image_reference_parse(cases[i].name, "docker.io", &reference, &err), 0);
+        assert_int_equal(image_reference_place(&settings, &reference, &plain, &err), 0);
+        assert_string_equal(reference.registry, cases[i].registry);
+        assert_string_equal(reference.repository, cases[i].repository);
     }
 }
 
