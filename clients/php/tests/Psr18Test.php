@@ -7,6 +7,7 @@ declare(strict_types=1);
 namespace Sandlot\Tests;
 
 use GuzzleHttp\Psr7\HttpFactory;
+use Psr\Http\Client\ClientExceptionInterface;
 use Psr\Http\Client\ClientInterface;
 use Psr\Http\Message\RequestInterface;
 use Psr\Http\Message\ResponseInterface;
@@ -53,6 +54,28 @@ final class Psr18Test extends ServiceTestCase
         $client = $this->client18($this->counting(), 'https://127.0.0.1:1');
         $this->expectException(ConnectionException::class);
         $client->account->me();
+    }
+
+    public function testAConnectionThatBreaksIsMadeAgain(): void
+    {
+        $broken = new class implements ClientInterface {
+            public int $count = 0;
+
+            public function sendRequest(RequestInterface $request): ResponseInterface
+            {
+                $this->count++;
+                throw new class ('cURL error 56') extends \RuntimeException implements ClientExceptionInterface {
+                };
+            }
+        };
+        try {
+            $this->client18($broken, 'https://127.0.0.1:1')->account->me();
+            $this->fail('it was not broken');
+        } catch (ConnectionException $failure) {
+            $this->assertTrue($failure->wasSent);
+            $this->assertInstanceOf(ClientExceptionInterface::class, $failure->getPrevious());
+        }
+        $this->assertGreaterThan(1, $broken->count);
     }
 
     private function client18(ClientInterface $http, string $url): Client
