@@ -109,7 +109,7 @@ class Registry:
     def _refusal(self, error, what):
         if error.code in (401, 403):
             given = f"the user {self.user}" if self.user else "a client without a user and a password"
-            return Failure(f"{what}: the registry {self.host} refuses {given} (HTTP {error.code})")
+            return Failure(f"{what}: the registry {self.host} refuses {given} (HTTP {error.code}), or does not have the image")
         if error.code == 404:
             return Failure(f"{what}: the registry {self.host} does not have it")
         if error.code == 429:
