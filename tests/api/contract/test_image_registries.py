@@ -36,6 +36,7 @@ def program(monkeypatch):
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.seen.append((self.path.partition("?")[0], self.headers.get("Authorization")))
+        self.server.programs.add(self.headers["User-Agent"])
         status, headers, body = self.server.answer(self)
         self.send_response(status)
         for name, value in headers:
@@ -52,7 +53,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def serve(answer):
     """A server of HTTP. answer: makes status, headers and body of each request."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        server.answer, server.seen = answer, []
+        server.answer, server.seen, server.programs = answer, [], set()
         server.place = f"127.0.0.1:{server.server_address[1]}"
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         try:
@@ -126,6 +127,7 @@ def test_an_address_of_a_redirect_may_want_a_sign_in(program):
             registry = client(program, server, user=USER, password=PASSWORD)
             assert blob(registry) == BLOB
         assert other.seen == [("/elsewhere", None), ("/token", None), ("/elsewhere", "Bearer theirs")]
+        assert other.programs == server.programs == {"sandlot"}
     assert {used for _, used in server.seen} == {None, BASIC}
 
 

@@ -28,6 +28,7 @@ CHUNK = 1 << 18
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 BACKOFF_MAX_S = 20
 BUSY = (429, 500, 502, 503, 504)
+PROGRAM = "sandlot"  # some servers refuse the name that urllib sends
 SIGN_INS = 3  # of one request: each address to which it is redirected may want one
 # A sign-in that a server offers, and its parameters. A header may have several.
 CHALLENGE = re.compile(r'(?:^|[\s,])(bearer|basic)\b((?:[\s,]*[\w-]+\s*=\s*(?:"[^"]*"|[^\s,"]+))*)', re.IGNORECASE)
@@ -62,6 +63,7 @@ class Registry:
         self.aws_region = order.get("aws_region")  # the user is an access key
         self.authorizations = {}  # by server
         self.opener = urllib.request.build_opener(Redirects)
+        self.opener.addheaders = [("User-Agent", PROGRAM)]
 
     # --- requests ---
 
