@@ -58,24 +58,48 @@ final class Psr18Test extends ServiceTestCase
 
     public function testAConnectionThatBreaksIsMadeAgain(): void
     {
-        $broken = new class implements ClientInterface {
+        $failure = new class ('cURL error 56') extends \RuntimeException implements ClientExceptionInterface {
+        };
+        $broken = self::failing($failure);
+        try {
+            $this->client18($broken, 'https://127.0.0.1:1')->account->me();
+            $this->fail('it was not broken');
+        } catch (ConnectionException $connection) {
+            $this->assertTrue($connection->wasSent);
+            $this->assertSame($failure, $connection->getPrevious());
+        }
+        $this->assertGreaterThan(1, $broken->count);
+    }
+
+    public function testAMistakeIsNotMadeAgain(): void
+    {
+        $mistake = new class ('an option') extends \InvalidArgumentException implements ClientExceptionInterface {
+        };
+        $wrong = self::failing($mistake);
+        try {
+            $this->client18($wrong, 'https://127.0.0.1:1')->account->me();
+            $this->fail('it was right');
+        } catch (\InvalidArgumentException $thrown) {
+            $this->assertSame($mistake, $thrown);
+        }
+        $this->assertSame(1, $wrong->count);
+    }
+
+    private static function failing(\Throwable $failure): ClientInterface
+    {
+        return new class ($failure) implements ClientInterface {
             public int $count = 0;
+
+            public function __construct(private readonly \Throwable $failure)
+            {
+            }
 
             public function sendRequest(RequestInterface $request): ResponseInterface
             {
                 $this->count++;
-                throw new class ('cURL error 56') extends \RuntimeException implements ClientExceptionInterface {
-                };
+                throw $this->failure;
             }
         };
-        try {
-            $this->client18($broken, 'https://127.0.0.1:1')->account->me();
-            $this->fail('it was not broken');
-        } catch (ConnectionException $failure) {
-            $this->assertTrue($failure->wasSent);
-            $this->assertInstanceOf(ClientExceptionInterface::class, $failure->getPrevious());
-        }
-        $this->assertGreaterThan(1, $broken->count);
     }
 
     private function client18(ClientInterface $http, string $url): Client

@@ -91,7 +91,9 @@ final class Sender
             throw $failure;
         } catch (ClientExceptionInterface $failure) {
             // How far it came is the other client's knowledge. Guzzle's RequestException means a broken connection too.
-            throw new ConnectionException($failure->getMessage(), $request, wasSent: true, previous: $failure);
+            throw $failure instanceof \LogicException
+                ? $failure
+                : new ConnectionException($failure->getMessage(), $request, wasSent: true, previous: $failure);
         }
     }
 
