@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 #include "recipe/image_reference.h"
+#include "recipe/recipe_image.h"
+#include "recipe/recipe_step.h"
 
 #define DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -180,5 +182,33 @@ TEST(finds_templates_for_images)
             assert_string_equal(template, cases[i].template);
         else
             assert_null(template);
+    }
+}
+
+TEST(the_step_of_an_image_has_its_place_and_login)
+{
+    static char nothing[] = "";
+    const struct settings settings = {.image_registry_default = nothing,
+                                      .image_registry_mirrors = nothing,
+                                      .image_registries_http = nothing};
+    const struct recipe_image images[] = {
+        {.name = "docker.io/small:1",
+         .user = "KEY",
+         .password = "secret",
+         .aws_region = "us-east-1"},
+        {.name = "docker.io/small:1"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(images); i++) {
+        json_auto_t *recipe = json_pack("{s:[]}", "steps");
+        json_auto_t *whole = NULL;
+        error_auto err = NULL;
+        assert_ok(recipe_image_add(&settings, &images[i], recipe, &whole, &err));
+        const json_t *step = json_array_get(json_object_get(whole, "steps"), 0);
+        assert_string_equal(recipe_text(step, "registry"), "registry-1.docker.io");
+        assert_string_equal(recipe_text(step, "repository"), "library/small");
+        assert_string_equal(recipe_text(step, "reference"), "1");
+        assert_string_equal(recipe_text(step, "user"), i ? "" : "KEY");
+        assert_string_equal(recipe_text(step, "password"), i ? "" : "secret");
+        assert_string_equal(recipe_text(step, "aws_region"), i ? "" : "us-east-1");
     }
 }
