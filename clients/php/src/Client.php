@@ -77,13 +77,20 @@ final class Client
     /** Reads SANDLOT_URL, SANDLOT_KEY and, if your system does not trust the service's certificate, SANDLOT_CA. */
     public static function fromEnvironment(?LoggerInterface $logger = null): self
     {
-        $url = getenv('SANDLOT_URL');
-        $key = getenv('SANDLOT_KEY');
+        $url = self::variable('SANDLOT_URL');
+        $key = self::variable('SANDLOT_KEY');
         if (!$url || !$key) {
             $missing = implode(' and ', array_keys(array_filter(['SANDLOT_URL' => !$url, 'SANDLOT_KEY' => !$key])));
             throw new \LogicException("The environment lacks {$missing}.");
         }
-        return new self($url, $key, new CurlClient(caFile: getenv('SANDLOT_CA') ?: null), logger: $logger);
+        return new self($url, $key, new CurlClient(caFile: self::variable('SANDLOT_CA')), logger: $logger);
+    }
+
+    /** Symfony and Laravel put the variables of a file .env into $_ENV and $_SERVER only. */
+    private static function variable(string $name): ?string
+    {
+        $value = getenv($name) ?: $_ENV[$name] ?? $_SERVER[$name] ?? null;
+        return is_string($value) && $value !== '' ? $value : null;
     }
 
     /** A key goes over TLS, or does not leave the machine. */

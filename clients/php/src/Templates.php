@@ -14,7 +14,9 @@ use Sandlot\Model\CreatedTemplate;
 use Sandlot\Model\CreateTemplate;
 use Sandlot\Model\CreateTemplateVersion;
 use Sandlot\Model\Operation;
+use Sandlot\Model\RegistryLogin;
 use Sandlot\Model\RuntimeBaselineRequest;
+use Sandlot\Model\ServiceRequest;
 use Sandlot\Model\Template;
 use Sandlot\Model\TemplateFile;
 use Sandlot\Model\TemplateStep;
@@ -46,11 +48,21 @@ final class Templates
     }
 
     /**
-     * Creates a template and builds its first version, from a checkpoint, an image, or a template and steps.
-     * waitUntilBuilt() waits until it is ready.
+     * Creates a template and builds its first version, from a checkpoint, an image of the hosts, an OCI image, a
+     * Dockerfile, or a template and steps. waitUntilBuilt() waits until it is ready.
      *
-     * @param list<TemplateStep>|null $steps
+     * @param string|null $image an image of the hosts
+     * @param list<TemplateStep>|null $steps with $template or $fromImage
      * @param list<string>|null $tags
+     * @param string|null $fromImage an OCI image, such as docker.io/library/node:22
+     * @param string|null $dockerfile its text
+     * @param string|null $context with $dockerfile: the hash of an archive of its files, see upload()
+     * @param array<string, string>|null $buildArgs values of the Dockerfile's ARG
+     * @param array<string, string>|null $secrets values of RUN --mount=type=secret, by their ids
+     * @param string|null $target the stage of the Dockerfile to build
+     * @param bool|null $startImageCommand true: sandboxes run the entry point and the command of the image
+     * @param list<ServiceRequest>|null $services
+     * @param bool|null $noCache true: run all steps
      */
     public function create(
         string $slug,
@@ -63,6 +75,16 @@ final class Templates
         ?string $startCommand = null,
         ?string $readyCommand = null,
         ?array $tags = null,
+        ?string $fromImage = null,
+        #[\SensitiveParameter] ?RegistryLogin $registryLogin = null,
+        ?string $dockerfile = null,
+        ?string $context = null,
+        #[\SensitiveParameter] ?array $buildArgs = null,
+        #[\SensitiveParameter] ?array $secrets = null,
+        ?string $target = null,
+        ?bool $startImageCommand = null,
+        #[\SensitiveParameter] ?array $services = null,
+        ?bool $noCache = null,
     ): CreatedTemplate {
         $wish = new CreateTemplate(...get_defined_vars());
         return CreatedTemplate::read($this->api->call(Operation::CreateTemplate, body: $wish));
@@ -113,10 +135,14 @@ final class Templates
     }
 
     /**
-     * Builds the next version, from a checkpoint, an image, or a template and steps.
+     * Builds the next version, from one of the sources of create(), whose arguments mean the same here.
      *
      * @param list<TemplateStep>|null $steps
      * @param list<string>|null $tags
+     * @param array<string, string>|null $buildArgs
+     * @param array<string, string>|null $secrets
+     * @param list<ServiceRequest>|null $services
+     * @param int|null $retry the number of a failed version, in place of a source: builds it again from its own
      */
     public function addVersion(
         string $slug,
@@ -129,6 +155,17 @@ final class Templates
         ?string $startCommand = null,
         ?string $readyCommand = null,
         ?array $tags = null,
+        ?string $fromImage = null,
+        #[\SensitiveParameter] ?RegistryLogin $registryLogin = null,
+        ?string $dockerfile = null,
+        ?string $context = null,
+        #[\SensitiveParameter] ?array $buildArgs = null,
+        #[\SensitiveParameter] ?array $secrets = null,
+        ?string $target = null,
+        ?bool $startImageCommand = null,
+        #[\SensitiveParameter] ?array $services = null,
+        ?bool $noCache = null,
+        ?int $retry = null,
     ): TemplateVersion {
         $fields = get_defined_vars();
         unset($fields['slug']);

@@ -37,6 +37,20 @@ final class AccountTest extends ServiceTestCase
         $this->assertGreaterThanOrEqual(0.0, $usage->runtime->seconds);
     }
 
+    public function testTheVariablesMayBeThoseOfAFile(): void
+    {
+        $key = (string) getenv('SANDLOT_KEY');
+        putenv('SANDLOT_KEY');
+        $before = $_ENV;
+        $_ENV['SANDLOT_KEY'] = $key;
+        try {
+            $this->assertContains(Scope::Write, Client::fromEnvironment()->account->me()->key->scopes);
+        } finally {
+            $_ENV = $before;
+            putenv("SANDLOT_KEY={$key}");
+        }
+    }
+
     public function testAKeyThatReadsOnly(): void
     {
         $keys = self::client()->keys;

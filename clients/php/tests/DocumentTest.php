@@ -12,6 +12,8 @@ use Sandlot\Exception\UnexpectedAnswerException;
 use Sandlot\Generator\Document;
 use Sandlot\Generator\Generator;
 use Sandlot\Model\CreateSandbox;
+use Sandlot\Model\CreateTemplate;
+use Sandlot\Model\CreateTemplateVersion;
 use Sandlot\Model\Explicit;
 use Sandlot\Model\Fields;
 use Sandlot\Model\ReplaceNetwork;
@@ -22,6 +24,7 @@ use Sandlot\Model\UpdateSandbox;
 use Sandlot\Network\Policy;
 use Sandlot\Sandbox;
 use Sandlot\Sandboxes;
+use Sandlot\Templates;
 
 /** What is here is what the API's document says. */
 final class DocumentTest extends TestCase
@@ -51,6 +54,8 @@ final class DocumentTest extends TestCase
             [Sandbox::class, 'update', UpdateSandbox::class, []],
             [Sandbox::class, 'resume', ResumeSandbox::class, []],
             [Policy::class, 'set', ReplaceNetwork::class, []],
+            [Templates::class, 'create', CreateTemplate::class, []],
+            [Templates::class, 'addVersion', CreateTemplateVersion::class, ['slug']],
         ];
         foreach ($methods as [$class, $method, $request, $also]) {
             $members = [...self::parameters($request, '__construct'), ...$also];

@@ -77,12 +77,14 @@ final class FilesTest extends ServiceTestCase
             $sum = hash_file('sha256', $here);
             $this->assertSame($sum, substr(self::sandbox()->commands->run(['sha256sum', $there])->stdout, 0, 64));
             unlink($here);
+            mkdir("{$here}.part");  // that of another program
             self::sandbox()->files->download($there, $here);
             $this->assertSame($sum, hash_file('sha256', $here));
             $this->assertLessThan(8 << 20, memory_get_peak_usage() - $before);
-            $this->assertFileDoesNotExist("{$here}.part");
+            $this->assertSame(["{$here}.part"], glob("{$here}.*"));
         } finally {
             @unlink($here);
+            @rmdir("{$here}.part");
             self::sandbox()->files->remove($there);
         }
     }

@@ -7,6 +7,7 @@ declare(strict_types=1);
 namespace Sandlot\Tests;
 
 use GuzzleHttp\Psr7\HttpFactory;
+use Psr\Http\Client\ClientExceptionInterface;
 use Psr\Http\Client\ClientInterface;
 use Psr\Http\Message\RequestInterface;
 use Psr\Http\Message\ResponseInterface;
@@ -53,6 +54,52 @@ final class Psr18Test extends ServiceTestCase
         $client = $this->client18($this->counting(), 'https://127.0.0.1:1');
         $this->expectException(ConnectionException::class);
         $client->account->me();
+    }
+
+    public function testAConnectionThatBreaksIsMadeAgain(): void
+    {
+        $failure = new class ('cURL error 56') extends \RuntimeException implements ClientExceptionInterface {
+        };
+        $broken = self::failing($failure);
+        try {
+            $this->client18($broken, 'https://127.0.0.1:1')->account->me();
+            $this->fail('it was not broken');
+        } catch (ConnectionException $connection) {
+            $this->assertTrue($connection->wasSent);
+            $this->assertSame($failure, $connection->getPrevious());
+        }
+        $this->assertGreaterThan(1, $broken->count);
+    }
+
+    public function testAMistakeIsNotMadeAgain(): void
+    {
+        $mistake = new class ('an option') extends \InvalidArgumentException implements ClientExceptionInterface {
+        };
+        $wrong = self::failing($mistake);
+        try {
+            $this->client18($wrong, 'https://127.0.0.1:1')->account->me();
+            $this->fail('it was right');
+        } catch (\InvalidArgumentException $thrown) {
+            $this->assertSame($mistake, $thrown);
+        }
+        $this->assertSame(1, $wrong->count);
+    }
+
+    private static function failing(\Throwable $failure): ClientInterface
+    {
+        return new class ($failure) implements ClientInterface {
+            public int $count = 0;
+
+            public function __construct(private readonly \Throwable $failure)
+            {
+            }
+
+            public function sendRequest(RequestInterface $request): ResponseInterface
+            {
+                $this->count++;
+                throw $this->failure;
+            }
+        };
     }
 
     private function client18(ClientInterface $http, string $url): Client

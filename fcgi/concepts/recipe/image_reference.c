@@ -7,10 +7,14 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define LOWER     "abcdefghijklmnopqrstuvwxyz"
-#define DIGITS    "0123456789"
-#define LETTERS   LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS
-#define SEPARATOR ", \t"
+#define LOWER             "abcdefghijklmnopqrstuvwxyz"
+#define DIGITS            "0123456789"
+#define LETTERS           LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS
+#define SEPARATOR         ", \t"
+
+#define DOCKER_HUB        "docker.io"            /* in names */
+#define DOCKER_HUB_SERVER "registry-1.docker.io" /* docker.io itself answers with a web site */
+#define OFFICIAL          "library/"             /* the folder of names without one at Docker Hub */
 
 static int refuse(struct error **err, const char *name, const char *why)
 {
@@ -132,13 +136,15 @@ int image_reference_parse(const char *name, const char *default_registry,
     if (slash)
         *slash = '/';
     const char *repository = has_registry ? slash + 1 : rest;
+    bool may_be_official = !has_registry || str_equal(first, DOCKER_HUB);
     if (!has_registry && !*default_registry)
         return error_set(err, ERR_NOT_SERVED,
                          "The image \"%.200s\" has no registry, and this deployment has no default "
                          "one. Write REGISTRY/REPOSITORY:TAG.",
                          name);
-    if (set_place(has_registry ? first : default_registry, has_registry || slash ? "" : "library/",
-                  repository, reference) == 0)
+    if (set_place(has_registry ? first : default_registry,
+                  may_be_official && !strchr(repository, '/') ? OFFICIAL : "", repository,
+                  reference) == 0)
         return 0;
     return refuse(err, name, "it is written [REGISTRY/]REPOSITORY[:TAG][@DIGEST], in lower case");
 }
@@ -203,6 +209,8 @@ int image_reference_place(const struct settings *settings, struct image_referenc
          one = strtok_r(NULL, SEPARATOR, &next))
         if (apply(one, reference, &applied, err) < 0)
             return -1;
+    if (str_equal(reference->registry, DOCKER_HUB))
+        snprintf(reference->registry, sizeof reference->registry, DOCKER_HUB_SERVER);
     *plain_http = is_listed(settings->image_registries_http, reference->registry);
     return 0;
 }

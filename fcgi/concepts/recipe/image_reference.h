@@ -12,7 +12,7 @@
 
 struct image_reference {
     char registry[256];   /* host with an optional port */
-    char repository[256]; /* with "library/" for a plain name without a registry */
+    char repository[256]; /* with "library/" for a plain name without a registry or of docker.io */
     char tag[129];        /* "latest" when the name has neither tag nor digest; "" with a digest */
     char digest[72];      /* "sha256:…", or "" */
 };
@@ -29,8 +29,9 @@ bool image_is_empty(const char *name);
 bool image_reference_has_registry(const char *name);
 
 /* Change registry and repository to those of the first mirror that fits (setting
- * image_registry_mirrors), if there is one. *plain_http: the operator allows HTTP without TLS for
- * this registry. Errors: ERR_CONFIG (an entry of the setting has the wrong form). */
+ * image_registry_mirrors), if there is one, and docker.io to the server of its images. *plain_http:
+ * the operator allows HTTP without TLS for this registry. Errors: ERR_CONFIG (an entry of the
+ * setting has the wrong form). */
 int image_reference_place(const struct settings *settings, struct image_reference *reference,
                           bool *plain_http, struct error **err);
 

@@ -19,6 +19,8 @@ static json_t *step_of(const struct settings *settings, const struct recipe_imag
         json_object_set_new(step, "user", json_string(image->user));
         json_object_set_new(step, "password", json_string(image->password));
     }
+    if (image->aws_region)
+        json_object_set_new(step, "aws_region", json_string(image->aws_region));
     return step;
 }
 

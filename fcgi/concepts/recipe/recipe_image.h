@@ -21,10 +21,11 @@
 #define RECIPE_LAYERS         "layers" /* its member: a digest for each layer and those below it */
 #define IMAGE_LAYERS_MAX      200
 
-/* The name of an image, and the login at its registry; NULL: no login. Borrowed. In a build of
- * several stages it may be the template with which the sandbox begins. */
+/* The name of an image, and the login at its registry; NULL: no login. Borrowed. With a region of
+ * AWS the user is an access key, and the password its secret key. In a build of several stages it
+ * may be the template with which the sandbox begins. */
 struct recipe_image {
-    const char *name, *user, *password;
+    const char *name, *user, *password, *aws_region;
     bool is_template;
 };
 

@@ -17,6 +17,7 @@ from test_e2b_client import environment, run
 pytestmark = pytest.mark.parallel
 
 HASH = "ab" * 32
+ECR = "123456789012.dkr.ecr.us-east-1.amazonaws.com/a:1"
 
 
 @pytest.fixture(autouse=True)
@@ -308,7 +309,12 @@ def test_a_login_of_a_cloud_ends_the_build_with_its_reason(call, account):
     assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "gcp", "password": "a"}), 400,
                    "serviceAccountJson")
     assert_refused(start(call, build, fromImage="no image"), 400, "fromImage")
-    assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "aws"}), 501, "fromImageRegistry")
+    aws = {"type": "aws", "awsAccessKeyId": "AKIDEXAMPLE", "awsSecretAccessKey": "a/b+c", "awsRegion": "us-east-1"}
+    for image, changed, said in ((ECR, {"awsRegion": None}, "needs awsAccessKeyId"), (ECR, {"awsRegion": "example.com/"}, "us-east-1"),
+                                 (ECR, {"awsAccessKeyId": "A\r\nB"}, "letters and digits"), ("ghcr.io/a/b", {}, "not of ghcr.io")):
+        login = {name: value for name, value in {**aws, **changed}.items() if value}
+        assert_refused(start(call, build, fromImage=image, fromImageRegistry=login), 400, said)
+    assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "azure"}), 501, "fromImageRegistry")
     wait_until(lambda: status(call, build)["status"] == "error", 60, "the end of the build")
     assert "type registry" in status(call, build)["reason"]["message"] and status(call, build)["reason"]["step"] == "base"
 

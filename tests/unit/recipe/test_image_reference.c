@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 #include "recipe/image_reference.h"
+#include "recipe/recipe_image.h"
+#include "recipe/recipe_step.h"
 
 #define DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -17,6 +19,9 @@ TEST(takes_names_apart)
         {"localhost/small", "localhost", "small", "latest", ""},
         {"host.example/a/b-c/d__e:V_1", "host.example", "a/b-c/d__e", "V_1", ""},
         {"host:5000/a", "host:5000", "a", "latest", ""},
+        {"docker.io/small:1", "docker.io", "library/small", "1", ""},
+        {"docker.io/library/small", "docker.io", "library/small", "latest", ""},
+        {"docker.io/team/small", "docker.io", "team/small", "latest", ""},
         {"10.0.0.1:5000/a:b", "10.0.0.1:5000", "a", "b", ""},
         {"a@" DIGEST, "default.example", "library/a", "", DIGEST},
         {"host.example/a:b@" DIGEST, "host.example", "a", "", DIGEST},
@@ -111,6 +116,33 @@ TEST(asks_mirrors)
     }
 }
 
+/* https://docker.io redirects to a web site. */
+TEST(knows_the_server_of_docker_hub)
+{
+    static const struct {
+        const char *mirrors, *name, *registry, *repository;
+    } cases[] = {
+        {"", "docker.io/small", "registry-1.docker.io", "library/small"},
+        {"", "docker.io/team/small", "registry-1.docker.io", "team/small"},
+        {"", "small", "registry-1.docker.io", "library/small"},
+        {"one.example=docker.io", "one.example/a/b", "registry-1.docker.io", "a/b"},
+        {"docker.io=mirror:5000/hub", "docker.io/small", "mirror:5000", "hub/library/small"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct settings settings = {
+            .image_registry_mirrors = (char *)(uintptr_t)cases[i].mirrors,
+            .image_registries_http = (char[]){""},
+        };
+        struct image_reference reference;
+        error_auto err = NULL;
+        bool plain;
+        assert_int_equal(image_reference_parse(cases[i].name, "docker.io", &reference, &err), 0);
+        assert_int_equal(image_reference_place(&settings, &reference, &plain, &err), 0);
+        assert_string_equal(reference.registry, cases[i].registry);
+        assert_string_equal(reference.repository, cases[i].repository);
+    }
+}
+
 TEST(a_wrong_mirror_is_an_error)
 {
     static const char *const wrong[] = {"one.example", "=two", "one.example=", "one.example/a=two"};
@@ -150,5 +182,33 @@ TEST(finds_templates_for_images)
             assert_string_equal(template, cases[i].template);
         else
             assert_null(template);
+    }
+}
+
+TEST(the_step_of_an_image_has_its_place_and_login)
+{
+    static char nothing[] = "";
+    const struct settings settings = {.image_registry_default = nothing,
+                                      .image_registry_mirrors = nothing,
+                                      .image_registries_http = nothing};
+    const struct recipe_image images[] = {
+        {.name = "docker.io/small:1",
+         .user = "KEY",
+         .password = "secret",
+         .aws_region = "us-east-1"},
+        {.name = "docker.io/small:1"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(images); i++) {
+        json_auto_t *recipe = json_pack("{s:[]}", "steps");
+        json_auto_t *whole = NULL;
+        error_auto err = NULL;
+        assert_ok(recipe_image_add(&settings, &images[i], recipe, &whole, &err));
+        const json_t *step = json_array_get(json_object_get(whole, "steps"), 0);
+        assert_string_equal(recipe_text(step, "registry"), "registry-1.docker.io");
+        assert_string_equal(recipe_text(step, "repository"), "library/small");
+        assert_string_equal(recipe_text(step, "reference"), "1");
+        assert_string_equal(recipe_text(step, "user"), i ? "" : "KEY");
+        assert_string_equal(recipe_text(step, "password"), i ? "" : "secret");
+        assert_string_equal(recipe_text(step, "aws_region"), i ? "" : "us-east-1");
     }
 }

@@ -43,7 +43,8 @@ final class Files
     /** Copies to a file of your machine. The file appears when it is complete. */
     public function download(string $path, string $localPath): void
     {
-        $part = "{$localPath}.part";
+        // Another process may download the same file at the same time.
+        $part = $localPath . '.' . bin2hex(random_bytes(4)) . '.part';
         $file = @fopen($part, 'w') ?: throw new LocalFileException("{$part} cannot be written.");
         try {
             $body = $this->open($path);

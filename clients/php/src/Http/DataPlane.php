@@ -79,7 +79,7 @@ final class DataPlane
             'Connect-Timeout-Ms' => $timeout === null ? null : (string) (int) ceil($timeout * 1000),
             ...self::userHeader($user),
         ];
-        $body = $this->requests->body(EnvelopeStream::pack(json_encode((object) $message, JSON_THROW_ON_ERROR)));
+        $body = $this->requests->body(EnvelopeStream::pack((string) $this->requests->json((object) $message)));
         $repeat = Repeat::IfNotCarriedOut;
         $response = $this->open('POST', "/{$method}", [], $headers, $body, $this->timeouts, $repeat, $this->streams);
         return new EnvelopeStream($response->getBody(), $method);

@@ -6,8 +6,8 @@ declare(strict_types=1);
 
 namespace Sandlot\Http;
 
+use Psr\Http\Client\ClientExceptionInterface;
 use Psr\Http\Client\ClientInterface;
-use Psr\Http\Client\NetworkExceptionInterface;
 use Psr\Http\Message\RequestInterface;
 use Psr\Http\Message\ResponseInterface;
 use Psr\Log\LoggerInterface;
@@ -89,9 +89,11 @@ final class Sender
                 : $this->http->sendRequest($request);
         } catch (ConnectionException $failure) {
             throw $failure;
-        } catch (NetworkExceptionInterface $failure) {
-            // How far it came is the other client's knowledge.
-            throw new ConnectionException($failure->getMessage(), $request, wasSent: true, previous: $failure);
+        } catch (ClientExceptionInterface $failure) {
+            // How far it came is the other client's knowledge. Guzzle's RequestException means a broken connection too.
+            throw $failure instanceof \LogicException
+                ? $failure
+                : new ConnectionException($failure->getMessage(), $request, wasSent: true, previous: $failure);
         }
     }
 

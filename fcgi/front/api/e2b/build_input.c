@@ -9,9 +9,14 @@
 #include "recipe/recipe.h"
 #include "template/template_tag.h"
 
-#define BASE_IMAGE  "e2bdev/base" /* the base image of E2B's clients without an explicit base */
-#define GOOGLE_USER "_json_key"   /* at a registry of Google, where a key is the password */
-#define BUSYBOX     "/usr/lib/sandlot/busybox " /* of each version from an image */
+#define BASE_IMAGE   "e2bdev/base" /* the base image of E2B's clients without an explicit base */
+#define GOOGLE_USER  "_json_key"   /* at a registry of Google, where a key is the password */
+#define BUSYBOX      "/usr/lib/sandlot/busybox " /* of each version from an image */
+
+#define AWS_WORD_MAX 128
+#define LOWER        "abcdefghijklmnopqrstuvwxyz"
+#define UPPER        "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS       "0123456789"
 
 static const struct schema_member tag_item = {
     .type = SCHEMA_STRING, .min = 1, .max = TEMPLATE_TAG_MAX};
@@ -37,12 +42,14 @@ static const struct schema_member step_members[] = {
     {.name = "gzip", .type = SCHEMA_BOOLEAN},
     {.name = NULL}};
 static const struct schema_member step_item = {.type = SCHEMA_OBJECT, .members = step_members};
-/* The keys of AWS are unknown members, which the service ignores. */
 static const struct schema_member login_members[] = {
     {.name = "type", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 32},
     {.name = "username", .type = SCHEMA_STRING, .max = REGISTRY_USER_MAX},
     {.name = "password", .type = SCHEMA_STRING, .max = REGISTRY_PASSWORD_MAX},
     {.name = "serviceAccountJson", .type = SCHEMA_STRING, .max = REGISTRY_PASSWORD_MAX},
+    {.name = "awsAccessKeyId", .type = SCHEMA_STRING, .max = AWS_WORD_MAX},
+    {.name = "awsSecretAccessKey", .type = SCHEMA_STRING, .max = AWS_WORD_MAX},
+    {.name = "awsRegion", .type = SCHEMA_STRING, .max = AWS_WORD_MAX},
     {.name = NULL}};
 const struct schema_member e2b_build_start_schema[] = {
     {.name = "fromImage", .type = SCHEMA_STRING, .min = 1, .max = IMAGE_NAME_MAX},
@@ -233,25 +240,74 @@ static bool is_their_base(const char *image)
     return !strncmp(image, BASE_IMAGE, length) && (!image[length] || image[length] == ':');
 }
 
-static int read_login(const json_t *body, struct template_origin *origin, struct error **err)
+/* The members of a login of each type. */
+static const struct login_kind {
+    const char *type, *user, *password, *region, *needed;
+} login_kinds[] = {
+    {"registry", "username", "password", NULL, "username and password"},
+    {"gcp", NULL, "serviceAccountJson", NULL, "serviceAccountJson"},
+    {"aws", "awsAccessKeyId", "awsSecretAccessKey", "awsRegion",
+     "awsAccessKeyId, awsSecretAccessKey and awsRegion"},
+};
+
+static const struct login_kind *find_login_kind(const char *type)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(login_kinds); i++)
+        if (str_equal(login_kinds[i].type, type))
+            return &login_kinds[i];
+    return NULL;
+}
+
+static const char *login_text(const json_t *login, const char *member)
+{
+    return member ? json_string_value(json_object_get(login, member)) : NULL;
+}
+
+static bool is_word(const char *text, const char *characters)
+{
+    return *text && !text[strspn(text, characters)];
+}
+
+/* Check a login at AWS. Both words go into the request for the password, and the password is for
+ * AWS's own registries. */
+static int check_aws(const struct api *api, const struct recipe_image *image, struct error **err)
+{
+    struct image_reference place;
+    error_auto later = NULL; /* the name of the image is refused with the steps */
+    if (!is_word(image->user, LOWER UPPER DIGITS) || !is_word(image->aws_region, LOWER DIGITS "-"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "fromImageRegistry",
+                               "awsAccessKeyId must be letters and digits, and awsRegion the name "
+                               "of a region, such as us-east-1.");
+    if (image_reference_parse(image->name, api->settings->image_registry_default, &place, &later) <
+            0 ||
+        str_ends_with(place.registry, ".amazonaws.com") ||
+        str_ends_with(place.registry, ".amazonaws.com.cn"))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "fromImageRegistry",
+                           "A login of type aws is for images of ACCOUNT.dkr.ecr.REGION.amazonaws"
+                           ".com, and not of %.200s.",
+                           place.registry);
+}
+
+static int read_login(const struct api *api, const json_t *body, struct template_origin *origin,
+                      struct error **err)
 {
     const json_t *login = json_object_get(body, "fromImageRegistry");
-    const char *type = json_string_value(json_object_get(login, "type"));
-    bool is_google = str_equal(type, "gcp");
+    struct recipe_image *image = &origin->image;
     if (!login)
         return 0;
-    if (!is_google && !str_equal(type, "registry"))
+    const struct login_kind *kind = find_login_kind(login_text(login, "type"));
+    if (!kind)
         return error_set_field(err, ERR_NOT_SERVED, "fromImageRegistry",
-                               "This deployment supports logins of type registry and gcp only.");
-    origin->image.user =
-        is_google ? GOOGLE_USER : json_string_value(json_object_get(login, "username"));
-    origin->image.password =
-        json_string_value(json_object_get(login, is_google ? "serviceAccountJson" : "password"));
-    return origin->image.user && origin->image.password
-               ? 0
-               : error_set_field(err, ERR_INVALID_REQUEST, "fromImageRegistry",
-                                 "A login of this type needs %s.",
-                                 is_google ? "serviceAccountJson" : "username and password");
+                               "This deployment supports logins of type registry, gcp and aws "
+                               "only.");
+    image->user = kind->user ? login_text(login, kind->user) : GOOGLE_USER;
+    image->password = login_text(login, kind->password);
+    image->aws_region = login_text(login, kind->region);
+    if (!image->user || !image->password || !image->aws_region != !kind->region)
+        return error_set_field(err, ERR_INVALID_REQUEST, "fromImageRegistry",
+                               "A login of this type needs %s.", kind->needed);
+    return kind->region ? check_aws(api, image, err) : 0;
 }
 
 int e2b_build_origin(struct api *api, const json_t *body, char **base,
@@ -267,7 +323,7 @@ int e2b_build_origin(struct api *api, const json_t *body, char **base,
             "Give one of fromTemplate and fromImage: the source of the template.");
     if (image && !is_their_base(image)) {
         origin->image.name = image;
-        return read_login(body, origin, err);
+        return read_login(api, body, origin, err);
     }
     if (template && e2b_template_of(api, template, base, err) < 0)
         return -1;

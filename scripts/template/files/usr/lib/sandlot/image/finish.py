@@ -178,9 +178,11 @@ def keep_path():
 # --- the image's settings ---
 
 def texts(value):
-    """A list of strings, or none."""
-    if value is None:
+    """A list of strings, or none. As in Docker, a string is a list of one."""
+    if value is None or value == "":
         return []
+    if isinstance(value, str):
+        return [value]
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise Failure("the image's configuration has a list that is not of strings")
     return value

@@ -17,6 +17,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import aws
 from failure import Failure
 
 SILENCE_S = 30
@@ -26,6 +27,12 @@ TOKEN_MAX = 1 << 20
 CHUNK = 1 << 18
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 BACKOFF_MAX_S = 20
+BUSY = (429, 500, 502, 503, 504)
+PROGRAM = "sandlot"  # some servers refuse the name that urllib sends
+SIGN_INS = 3  # of one request: each address to which it is redirected may want one
+# A sign-in that a server offers, and its parameters. A header may have several.
+CHALLENGE = re.compile(r'(?:^|[\s,])(bearer|basic)\b((?:[\s,]*[\w-]+\s*=\s*(?:"[^"]*"|[^\s,"]+))*)', re.IGNORECASE)
+PARAMETER = re.compile(r'([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s,"]+))')
 MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
@@ -53,8 +60,10 @@ class Registry:
         self.host, self.repository = order["registry"], order["repository"]
         self.scheme = "http" if order.get("plain_http") else "https"
         self.user, self.password = order.get("user"), order.get("password")
-        self.authorization = None
+        self.aws_region = order.get("aws_region")  # the user is an access key
+        self.authorizations = {}  # by server
         self.opener = urllib.request.build_opener(Redirects)
+        self.opener.addheaders = [("User-Agent", PROGRAM)]
 
     # --- requests ---
 
@@ -65,14 +74,18 @@ class Registry:
         return self.opener.open(request, timeout=SILENCE_S)
 
     def _ask(self, url, headers, what):
-        """An answer of the registry, with a token where it wants one."""
-        try:
-            return self._open(url, headers, self.authorization)
-        except urllib.error.HTTPError as error:
-            if error.code != 401 or self.authorization:
-                raise
-            self._authenticate(error.headers.get("WWW-Authenticate", ""), what)
-        return self._open(url, headers, self.authorization)
+        """An answer of the registry, with a token where it wants one. Tokens end, those of Docker Hub after five minutes.
+        An address to which the registry redirects may want a sign-in of its own."""
+        asked = []
+        while True:
+            try:
+                return self._open(url, headers, self.authorizations.get(server_of(url)))
+            except urllib.error.HTTPError as error:
+                url = error.url
+                if error.code != 401 or url in asked or len(asked) == SIGN_INS:
+                    raise
+                asked.append(url)
+                self._authenticate(error.headers, url, what)
 
     def request(self, path, headers, what):
         """An answer of the registry; busy and broken ones are asked again. what: for the error."""
@@ -81,7 +94,7 @@ class Registry:
             try:
                 return self._ask(url, headers, what)
             except urllib.error.HTTPError as error:
-                if error.code not in (429, 500, 502, 503, 504) or attempt == ATTEMPTS:
+                if error.code not in BUSY or attempt == ATTEMPTS:
                     raise self._refusal(error, what) from None
                 wait = error.headers.get("Retry-After", "")
             except (OSError, http.client.HTTPException) as error:
@@ -98,9 +111,12 @@ class Registry:
     def _refusal(self, error, what):
         if error.code in (401, 403):
             given = f"the user {self.user}" if self.user else "a client without a user and a password"
-            return Failure(f"{what}: the registry {self.host} refuses {given} (HTTP {error.code})")
+            return Failure(f"{what}: the registry {self.host} refuses {given} (HTTP {error.code}), or does not have the image")
         if error.code == 404:
             return Failure(f"{what}: the registry {self.host} does not have it")
+        if error.code == 429:
+            return Failure(f"{what}: the registry {self.host} has had too many requests (HTTP 429): try again later"
+                           f"{'' if self.user else ', or with a user and a password'}")
         return Failure(f"{what}: the registry {self.host} answers with HTTP {error.code}")
 
     def document(self, path, accept, what):
@@ -110,34 +126,42 @@ class Registry:
 
     # --- tokens ---
 
-    def _basic(self):
+    def _login(self, url, what):
+        """The Authorization with the password, or None. Only the registry itself may see it, and its server of tokens."""
+        if not self.user or server_of(url) != (self.scheme, self.host):
+            return None
+        if self.aws_region:
+            return "Basic " + aws.login((self.user, self.password), self.aws_region, what)
         pair = f"{self.user}:{self.password or ''}".encode()
         return "Basic " + base64.b64encode(pair).decode()
 
-    def _authenticate(self, challenge, what):
-        scheme, _, rest = challenge.partition(" ")
-        words = dict(re.findall(r'(\w+)="([^"]*)"', rest))
-        if scheme.lower() == "bearer" and "realm" in words:
-            self.authorization = "Bearer " + self._token(words, what)
-        elif scheme.lower() == "basic" and self.user:
-            self.authorization = self._basic()
-        elif scheme.lower() == "basic":
-            raise Failure(f"{what}: the registry {self.host} wants a user and a password")
+    def _authenticate(self, headers, url, what):
+        """Sign in at the server of an address that has answered 401."""
+        offered = challenges(headers)
+        if "realm" in offered.get("bearer", {}):
+            authorization = "Bearer " + self._token(offered["bearer"], url, what)
+        elif "basic" in offered:
+            authorization = self._login(url, what)
+            if not authorization:
+                raise Failure(f"{what}: the registry {self.host} wants a user and a password")
         else:
             raise Failure(f"{what}: the registry {self.host} wants a sign-in of an unknown kind")
+        self.authorizations[server_of(url)] = authorization
 
-    def _token(self, words, what):
+    def _token(self, words, url, what):
         realm = words["realm"]
         if not realm.startswith("https:") and self.scheme == "https":
             raise Failure(f"{what}: the registry {self.host} wants the sign-in sent without encryption")
         query = {"scope": words.get("scope") or f"repository:{self.repository}:pull"}
         if "service" in words:
             query["service"] = words["service"]
-        url = realm + ("&" if "?" in realm else "?") + urllib.parse.urlencode(query)
+        realm += ("&" if "?" in realm else "?") + urllib.parse.urlencode(query)
         try:
-            with self._open(url, {}, self._basic() if self.user else None) as answer:
+            with self._open(realm, {}, self._login(url, what)) as answer:
                 said = json.loads(read_all(answer, TOKEN_MAX, what))
         except urllib.error.HTTPError as error:
+            if error.code in BUSY:
+                raise
             raise self._refusal(error, what) from None
         except ValueError:
             said = None
@@ -196,6 +220,18 @@ class Registry:
             raise Failure(f"{what}: the registry {self.host} broke off {ATTEMPTS} times: {broken}")
         if "sha256:" + hasher.hexdigest() != digest:
             raise Failure(f"{what}: its contents have another digest than the manifest's")
+
+
+def server_of(url):
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def challenges(headers):
+    """The parameters of each sign-in that a server offers, by its kind."""
+    offered = CHALLENGE.findall(", ".join(headers.get_all("WWW-Authenticate") or ()))
+    return {kind.lower(): {name.lower(): quoted or plain for name, quoted, plain in PARAMETER.findall(words)}
+            for kind, words in offered}
 
 
 def read_all(answer, most, what):
