@@ -17,7 +17,8 @@ import { Tabs } from '../parts/tabs'
 import { Connect } from '../sandbox/connect'
 import { Life } from '../sandbox/life'
 import { MetadataEditor } from '../sandbox/metadata'
-import { Network } from '../sandbox/network'
+import { Network, type EditState } from '../sandbox/network'
+import type { PolicyEdit } from '../sandbox/policy'
 import { Ports } from '../sandbox/ports'
 import { Resume } from '../sandbox/resume'
 
@@ -342,7 +343,7 @@ function Gone(props: { error: unknown }) {
   )
 }
 
-function Inside(props: { sandbox: Sandbox; mayWrite: boolean; tab: string; visited: Set<string> }) {
+function Inside(props: { sandbox: Sandbox; mayWrite: boolean; tab: string; visited: Set<string>; edit: EditState }) {
   const { sandbox, tab, visited } = props
   if (INSIDE.has(tab) && !props.mayWrite) return <p class="note">Viewers cannot enter a sandbox.</p>
   const away = INSIDE.has(tab) && !isRunning(sandbox) && tab !== 'terminal'
@@ -362,7 +363,7 @@ function Inside(props: { sandbox: Sandbox; mayWrite: boolean; tab: string; visit
       )}
       {tab === 'processes' && !away && <Processes {...propsOf('processes')} />}
       {tab === 'ports' && <Ports {...propsOf('ports')} />}
-      {tab === 'network' && <Network {...propsOf('network')} />}
+      {tab === 'network' && <Network {...propsOf('network')} edit={props.edit} />}
       {tab === 'metrics' && <Metrics {...propsOf('metrics')} />}
       {tab === 'logs' && <Logs {...propsOf('logs')} />}
     </>
@@ -373,6 +374,7 @@ export function SandboxPage(props: { parts: Record<string, string> }) {
   const id = props.parts['id'] ?? ''
   const tab = props.parts['tab'] ?? ''
   const [visited] = useState(() => new Set<string>())
+  const edit: EditState = useState<PolicyEdit | null>(null)
   const polled = usePoll<Sandbox>(signal => api.get('/v1/sandboxes/{id}', { path: { id }, signal }), LIVE_MS, [id])
   const sandbox = polled.data
   // A hidden list of files would wake a paused sandbox.
@@ -418,7 +420,7 @@ export function SandboxPage(props: { parts: Record<string, string> }) {
       <Tabs label="Parts of the sandbox" ways={tabs.map(([name, words]) => [wayTo(name), words])} current={wayTo(tab)} />
       {tab === '' && <Overview sandbox={sandbox} mayWrite={mayWrite} put={polled.put} />}
       {tab === '' && <Activity team={sandbox.team} resource={sandbox.id} />}
-      <Inside sandbox={sandbox} mayWrite={mayWrite} tab={tab} visited={visited} />
+      <Inside sandbox={sandbox} mayWrite={mayWrite} tab={tab} visited={visited} edit={edit} />
     </>
   )
 }
