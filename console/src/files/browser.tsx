@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // A tree of files: directories open in place, files come and go by button or by dropping.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { isAbort, messageOf } from '../lib/errors'
+import { ApiError, isAbort, messageOf } from '../lib/errors'
 import { formatBytes } from '../lib/format'
 import { ACTIONS, Button, Empty, Loading, Problem, Table, TextField, TimeCell } from '../parts/basic'
-import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
+import { CloseButton, Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
 import { Icon } from '../parts/icon'
+import { chosen, dropped, type Picked } from './folders'
 import { joined, parentOf, type Entry, type FileStore } from './store'
 import { UploadList, useUploads } from './uploads'
 
 const EDIT_MAX = 512 * 1024
+
+const tell = (error: unknown): void => say(messageOf(error), true)
 
 type Listing = { entries: Entry[] | null; error: unknown }
 type Asked = { kind: 'file' | 'directory'; in: string } | { kind: 'rename'; entry: Entry } | { kind: 'edit'; path: string }
@@ -138,7 +141,7 @@ function EditDialog(props: { store: FileStore; path: string; mayWrite: boolean; 
           </textarea>
         )}
         <div class="actions end">
-          <Button onClick={props.onClose}>Close</Button>
+          <CloseButton>Close</CloseButton>
           {props.mayWrite && (
             <Button type="submit" kind="primary" busy={busy} disabled={text === null}>
               Save
@@ -241,7 +244,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
   const [packing, setPacking] = useState<{ name: string; abort: AbortController } | null>(null)
   useEffect(() => () => packing?.abort.abort(), [packing, store])
   const tree = useTree(store, root)
-  const uploads = useUploads(store, tree.reload)
+  const uploads = useUploads(store, tree.reloadAll)
   const picker = useRef<HTMLInputElement>(null)
   const top = tree.listings.get(root)
   const namesIn = (directory: string): Set<string> =>
@@ -251,18 +254,33 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
     setRoot(path)
     setTyped(path)
   }
-  const add = (files: File[], directory: string): void => {
-    if (files.length === 0) return
-    const there = namesIn(directory)
-    const replaced = files.filter(file => there.has(file.name))
-    if (replaced.length === 0) uploads.add(files, directory)
+  const start = async ({ files, directories }: Picked, directory: string): Promise<void> => {
+    uploads.add(files, directory)
+    for (const path of directories)
+      await store.makeDirectory(joined(directory, path)).catch((error: unknown) => {
+        if (!(error instanceof ApiError && error.code === 'already_exists')) throw error
+      })
+    if (directories.length > 0) tree.reloadAll()
+  }
+  const add = (picked: Picked, directory: string): void => {
+    const [there, paths] = [namesIn(directory), [...picked.files.map(one => one.path), ...picked.directories]]
+    const names = new Set(paths.map(path => path.split('/')[0] ?? ''))
+    const known = [...names].filter(name => there.has(name))
+    const begin = (): Promise<void> => start(picked, directory)
+    if (known.length === 0) begin().catch(tell)
     else
       ask(
-        replaced.length === 1 ? 'Replace a file?' : `Replace ${replaced.length} files?`,
-        `${directory} already has ${replaced.map(file => file.name).join(', ')}.`,
+        known.length === 1 ? `Replace ${known[0]}?` : `Replace ${known.length} names?`,
+        `${directory} already has ${known.join(', ')}. An upload into a directory replaces only the files that have the same names.`,
         'Replace',
-        async () => uploads.add(files, directory),
+        begin,
       )
+  }
+  /** folder: the browser's own dialog chooses a folder, not files. */
+  const pick = (folder: boolean): void => {
+    if (!picker.current) return
+    picker.current.webkitdirectory = folder
+    picker.current.click()
   }
   const download = (entry: Entry): void => {
     const abort = new AbortController()
@@ -271,7 +289,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
     const done = packs ? store.downloadDirectory?.(entry, abort.signal) : store.download(entry)
     done
       ?.catch((error: unknown) => {
-        if (!isAbort(error)) say(messageOf(error), true)
+        if (!isAbort(error)) tell(error)
       })
       .finally(() => setPacking(now => (now?.abort === abort ? null : now)))
   }
@@ -338,7 +356,8 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
       onDrop={event => {
         event.preventDefault()
         setOver(null)
-        if (mayWrite) add([...(event.dataTransfer?.files ?? [])], directoryAt(event))
+        const directory = directoryAt(event)
+        if (mayWrite && event.dataTransfer) dropped(event.dataTransfer).then(picked => add(picked, directory)).catch(tell)
       }}
     >
       <div class="card-head">
@@ -376,7 +395,10 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
             <Button small icon="file" onClick={() => setAsked({ kind: 'file', in: root })}>
               New file
             </Button>
-            <Button small kind="primary" icon="up" onClick={() => picker.current?.click()}>
+            <Button small icon="up" onClick={() => pick(true)}>
+              Upload a folder
+            </Button>
+            <Button small kind="primary" icon="up" onClick={() => pick(false)}>
               Upload
             </Button>
             <input
@@ -386,7 +408,11 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
               hidden
               aria-label="Files to upload"
               onChange={event => {
-                add([...(event.currentTarget.files ?? [])], root)
+                try {
+                  add(chosen(event.currentTarget.files), root)
+                } catch (error) {
+                  tell(error)
+                }
                 event.currentTarget.value = ''
               }}
             />
@@ -406,7 +432,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
       {top?.error ? <Problem error={top.error} /> : null}
       {!top && <Loading />}
       {top?.entries?.length === 0 && (
-        <Empty title="This directory is empty">{mayWrite && <p>Drop files here to upload them.</p>}</Empty>
+        <Empty title="This directory is empty">{mayWrite && <p>Drop files or folders here to upload them.</p>}</Empty>
       )}
       {top?.entries && top.entries.length > 0 && (
         <Table

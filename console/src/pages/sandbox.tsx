@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // One sandbox: its state and what can be done with it, and the tabs of what is in it.
 import { useState } from 'preact/hooks'
+import { changeRecord } from '../lib/changes'
 import { ApiError, api, type Schemas } from '../lib/client'
 import { forgetAccess } from '../lib/dataplane'
 import { messageOf } from '../lib/errors'
@@ -70,6 +71,8 @@ export const nameOf = (sandbox: Sandbox): string => sandbox.name ?? sandbox.id
 
 function RenameDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (sandbox: Sandbox) => void }) {
   const [name, setName] = useState(props.sandbox.name ?? '')
+  const [loaded, setLoaded] = useState(props.sandbox)
+  const path = { id: loaded.id }
   return (
     <FormDialog
       title={`Rename ${nameOf(props.sandbox)}`}
@@ -77,7 +80,13 @@ function RenameDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (s
       onClose={props.onClose}
       submit={async () => {
         props.onDone(
-          await api.patch('/v1/sandboxes/{id}', { path: { id: props.sandbox.id }, body: { name: name || null } }),
+          await changeRecord({
+            loaded,
+            shown: one => ({ Name: one.name ?? '' }),
+            read: () => api.get('/v1/sandboxes/{id}', { path }),
+            write: record => api.patch('/v1/sandboxes/{id}', { path, body: { name: name || null }, ifMatch: record }),
+            load: setLoaded,
+          }),
         )
         props.onClose()
       }}
@@ -356,7 +365,7 @@ function Inside(props: { sandbox: Sandbox; mayWrite: boolean; tab: string; visit
           <Terminals {...propsOf('terminal')} />
         </div>
       )}
-      {props.mayWrite && visited.has('files') && !(away && tab === 'files') && (
+      {props.mayWrite && visited.has('files') && (
         <div hidden={tab !== 'files'}>
           <Files {...propsOf('files')} />
         </div>
@@ -377,9 +386,8 @@ export function SandboxPage(props: { parts: Record<string, string> }) {
   const edit: EditState = useState<PolicyEdit | null>(null)
   const polled = usePoll<Sandbox>(signal => api.get('/v1/sandboxes/{id}', { path: { id }, signal }), LIVE_MS, [id])
   const sandbox = polled.data
-  // A hidden list of files would wake a paused sandbox.
+  // A list of files that loads would wake a paused sandbox. One that is there stays, with an open file.
   if (tab !== 'files' || (sandbox && isRunning(sandbox))) visited.add(tab)
-  else if (sandbox) visited.delete(tab)
   const mayWrite = useMayWrite(sandbox?.team)
   useTeamOf(sandbox?.team)
   const wayTo = (name: string): string => `/sandboxes/${id}${name === '' ? '' : `/${name}`}`
