@@ -20,6 +20,8 @@ type Asked = { kind: 'file' | 'directory'; in: string } | { kind: 'rename'; entr
 function useTree(store: FileStore, root: string) {
   const [listings, setListings] = useState<Map<string, Listing>>(new Map())
   const [open, setOpen] = useState<Set<string>>(new Set())
+  const opened = useRef(open)
+  opened.current = open
   const abort = useRef(new AbortController())
 
   const load = useCallback(
@@ -55,7 +57,7 @@ function useTree(store: FileStore, root: string) {
     if (path === root || open.has(path)) void load(path)
   }
   const reloadAll = (): void => {
-    for (const path of [root, ...open]) void load(path)
+    for (const path of [root, ...opened.current]) void load(path)
   }
   return { listings, open, toggle, reload, reloadAll }
 }
