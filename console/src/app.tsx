@@ -133,14 +133,14 @@ function ThemeChoice() {
   )
 }
 
-/** Ctrl+K, except where a terminal has the keys: there it is the shell's. */
+/** Ctrl+K, except where a terminal has the keys: there it is the shell's. A dialog that is open would be lost. */
 function useSearchKey(open: () => void): void {
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return
       if (event.target instanceof Element && event.target.closest('.screen')) return
       event.preventDefault()
-      open()
+      if (!document.querySelector('dialog[open] .actions, dialog.covers')) open()
     }
     document.addEventListener('keydown', press)
     return () => document.removeEventListener('keydown', press)

@@ -11,6 +11,8 @@ import { joined, parentOf, type Entry, type FileStore } from './store'
 import { UploadList, useUploads } from './uploads'
 
 const EDIT_MAX = 512 * 1024
+/** So many entries of a directory are drawn, and as many more on demand. */
+const A_PART = 500
 
 const tell = (error: unknown): void => say(messageOf(error), true)
 
@@ -111,12 +113,25 @@ function EditDialog(props: { store: FileStore; path: string; mayWrite: boolean; 
   const [failure, setFailure] = useState<unknown>(null)
   const { busy, error, run } = useAction()
   const area = useRef<HTMLTextAreaElement>(null)
+  const stored = useRef<string | null>(null)
+  const read = async (signal: AbortSignal): Promise<string> => {
+    const bytes = await (await props.store.read(props.path, signal)).arrayBuffer()
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  }
+  /** Programs and other people change files, too. null: the file has no text any more. */
+  const checkStored = async (): Promise<void> => {
+    const now = await read(new AbortController().signal).catch((why: unknown) => {
+      if (why instanceof TypeError || (why instanceof ApiError && why.status === 404)) return null
+      throw why
+    })
+    const before = stored.current
+    stored.current = now
+    if (now !== before) throw new Error('The file has changed since you opened it. To replace it by your text, save again')
+  }
   useEffect(() => {
     const abort = new AbortController()
-    props.store
-      .read(props.path, abort.signal)
-      .then(blob => blob.arrayBuffer())
-      .then(bytes => setText(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)))
+    read(abort.signal)
+      .then(found => setText((stored.current = found)))
       .catch((why: unknown) => {
         if (!isAbort(why)) setFailure(why instanceof TypeError ? new Error('This file is not text in UTF-8') : why)
       })
@@ -129,6 +144,7 @@ function EditDialog(props: { store: FileStore; path: string; mayWrite: boolean; 
         onSubmit={event => {
           event.preventDefault()
           void run(async () => {
+            await checkStored()
             await props.store.write(props.path, (area.current?.value ?? '').replaceAll('\n', lineEndOf(text ?? '')))
             props.onSaved()
             props.onClose()
@@ -243,6 +259,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
   const [typed, setTyped] = useState(store.home)
   const [over, setOver] = useState<string | null>(null)
   const [asked, setAsked] = useState<Asked | null>(null)
+  const [parts, setParts] = useState<ReadonlyMap<string, number>>(new Map())
   const [packing, setPacking] = useState<{ name: string; abort: AbortController } | null>(null)
   useEffect(() => () => packing?.abort.abort(), [packing, store])
   const tree = useTree(store, root)
@@ -311,7 +328,8 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
   const rows = (path: string, depth: number): preact.ComponentChildren[] => {
     const listing = tree.listings.get(path)
     if (!listing?.entries) return []
-    return listing.entries.flatMap(entry => {
+    const drawn = parts.get(path) ?? A_PART
+    const all = listing.entries.slice(0, drawn).flatMap(entry => {
       const open = entry.type === 'directory' && tree.open.has(entry.path)
       const below = tree.listings.get(entry.path)
       return [
@@ -342,6 +360,17 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
         ...(open ? rows(entry.path, depth + 1) : []),
       ]
     })
+    if (listing.entries.length <= drawn) return all
+    return [
+      ...all,
+      <tr key={`${path} more`}>
+        <td colSpan={5}>
+          <Button small onClick={() => setParts(new Map(parts).set(path, drawn + A_PART))}>
+            Show more of {path}
+          </Button>
+        </td>
+      </tr>,
+    ]
   }
   return (
     <section

@@ -46,8 +46,8 @@ export function Dialog(props: {
       gone.current = true
       window.removeEventListener('beforeunload', keep)
       element?.close()
-      const next = before?.isConnected ? before : document.getElementById('page')
-      if (next instanceof HTMLElement) next.focus()
+      if (!before?.isConnected) document.getElementById('page')?.focus({ preventScroll: true })
+      else if (before instanceof HTMLElement) before.focus()
     }
   }, [])
   return (
