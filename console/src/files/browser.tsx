@@ -14,6 +14,8 @@ const EDIT_MAX = 512 * 1024
 /** So many entries of a directory are drawn, and as many more on demand. */
 const A_PART = 500
 
+const TAKEN = 'The directory has this name already.'
+
 const tell = (error: unknown): void => say(messageOf(error), true)
 
 type Listing = { entries: Entry[] | null; error: unknown }
@@ -26,18 +28,31 @@ function useTree(store: FileStore, root: string) {
   opened.current = open
   const abort = useRef(new AbortController())
 
+  /** Loads a directory, and returns the names in it. */
+  const namesIn = useCallback(
+    async (path: string): Promise<Set<string>> => {
+      const entries = await store.list(path, abort.current.signal)
+      setListings(before => new Map(before).set(path, { entries, error: null }))
+      return new Set(entries.map(entry => entry.name))
+    },
+    [store],
+  )
   const load = useCallback(
     async (path: string): Promise<void> => {
       try {
-        const entries = await store.list(path, abort.current.signal)
-        setListings(before => new Map(before).set(path, { entries, error: null }))
+        await namesIn(path)
       } catch (error) {
         if (!isAbort(error))
           setListings(before => new Map(before).set(path, { entries: before.get(path)?.entries ?? null, error }))
       }
     },
-    [store],
+    [namesIn],
   )
+  /** Programs and other people create files, too: an existing one would be replaced. */
+  const checkFree = async (path: string): Promise<void> => {
+    const names = await namesIn(parentOf(path))
+    if (names.has(path.slice(path.lastIndexOf('/') + 1))) throw new Error(TAKEN)
+  }
   useEffect(() => {
     abort.current = new AbortController()
     setListings(new Map())
@@ -61,7 +76,7 @@ function useTree(store: FileStore, root: string) {
   const reloadAll = (): void => {
     for (const path of [root, ...opened.current]) void load(path)
   }
-  return { listings, open, toggle, reload, reloadAll }
+  return { listings, open, toggle, reload, reloadAll, namesIn, checkFree }
 }
 
 function NameDialog(props: {
@@ -79,7 +94,7 @@ function NameDialog(props: {
     name === '.' || name === '..' || name.includes('/')
       ? 'A name cannot contain “/”, and cannot be “.” or “..”.'
       : isOther && props.taken.has(name)
-        ? 'The directory has this name already.'
+        ? TAKEN
         : null
   return (
     <FormDialog
@@ -266,7 +281,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
   const uploads = useUploads(store, tree.reloadAll)
   const picker = useRef<HTMLInputElement>(null)
   const top = tree.listings.get(root)
-  const namesIn = (directory: string): Set<string> =>
+  const shownIn = (directory: string): Set<string> =>
     new Set(tree.listings.get(directory)?.entries?.map(entry => entry.name))
 
   const enter = (path: string): void => {
@@ -281,12 +296,17 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
       })
     if (directories.length > 0) tree.reloadAll()
   }
-  const add = (picked: Picked, directory: string): void => {
-    const [there, paths] = [namesIn(directory), [...picked.files.map(one => one.path), ...picked.directories]]
+  const add = async (picked: Picked, directory: string): Promise<void> => {
+    const paths = [...picked.files.map(one => one.path), ...picked.directories]
+    if (paths.length === 0) return
+    const there = await tree.namesIn(directory).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return new Set<string>() // An upload creates it.
+      throw error
+    })
     const names = new Set(paths.map(path => path.split('/')[0] ?? ''))
     const known = [...names].filter(name => there.has(name))
     const begin = (): Promise<void> => start(picked, directory)
-    if (known.length === 0) begin().catch(tell)
+    if (known.length === 0) await begin()
     else
       ask(
         known.length === 1 ? `Replace ${known[0]}?` : `Replace ${known.length} names?`,
@@ -439,11 +459,8 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
               hidden
               aria-label="Files to upload"
               onChange={event => {
-                try {
-                  add(chosen(event.currentTarget.files), root)
-                } catch (error) {
-                  tell(error)
-                }
+                const files = [...(event.currentTarget.files ?? [])]
+                void (async () => add(chosen(files), root))().catch(tell)
                 event.currentTarget.value = ''
               }}
             />
@@ -491,10 +508,11 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
           title={asked.kind === 'file' ? 'New file' : 'New directory'}
           action="Create"
           name=""
-          taken={namesIn(asked.in)}
+          taken={shownIn(asked.in)}
           onClose={() => setAsked(null)}
           done={async name => {
             const path = joined(asked.in, name)
+            await tree.checkFree(path)
             await (asked.kind === 'file' ? store.write(path, '') : store.makeDirectory(path))
             tree.reload(asked.in)
           }}
@@ -505,10 +523,11 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
           title={`Rename ${asked.entry.name}`}
           action="Rename"
           name={asked.entry.name}
-          taken={namesIn(parentOf(asked.entry.path))}
+          taken={shownIn(parentOf(asked.entry.path))}
           onClose={() => setAsked(null)}
           done={async name => {
             const directory = parentOf(asked.entry.path)
+            await tree.checkFree(joined(directory, name))
             await store.move(asked.entry.path, joined(directory, name))
             tree.reload(directory)
           }}

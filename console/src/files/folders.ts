@@ -56,9 +56,9 @@ export async function dropped(transfer: DataTransfer): Promise<Picked> {
   return picked
 }
 
-export function chosen(list: FileList | null): Picked {
+export function chosen(files: File[]): Picked {
   const picked: Picked = { files: [], directories: [] }
-  for (const file of list ?? []) {
+  for (const file of files) {
     const path = file.webkitRelativePath || file.name
     check(picked, path)
     picked.files.push({ file, path })

@@ -257,6 +257,10 @@ export function SandboxCreate() {
   const set = (part: Partial<Form>): void => setForm(before => ({ ...before, ...part }))
 
   useEffect(() => {
+    // The search can choose a checkpoint while this page is open.
+    if (wanted) set({ source: wanted, version: '' })
+  }, [wanted])
+  useEffect(() => {
     // The form begins with what the team's sandboxes have by default.
     const kind = limits.data?.network_class
     if (!kind || form.ownPolicy) return
