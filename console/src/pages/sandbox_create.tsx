@@ -249,7 +249,7 @@ export function SandboxCreate() {
   const wanted = usePlace().searchParams.get('from') ?? ''
   const [form, setForm] = useState<Form>({ ...FIRST, source: wanted })
   const limits = usePoll(signal => api.get('/v1/sandbox_limits', { query: { team: team.slug }, signal }), null, [team.slug])
-  const sources = usePoll(signal => sourcesOf(team.slug, wanted, signal), CHOICES_MS, [team.slug])
+  const sources = usePoll(signal => sourcesOf(team.slug, wanted, signal), CHOICES_MS, [team.slug, wanted])
   const volumes = usePoll(signal => api.get('/v1/volumes', { query: { team: team.slug, limit: 200 }, signal }), CHOICES_MS, [team.slug])
   const { busy, error, run } = useAction()
   const formElement = useRefusedForm(error)

@@ -95,7 +95,14 @@ function Verdict(props: { id: string; revision: string; draft: Policy | null }) 
   )
 }
 
-function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; allow: (entry: string) => void; running: boolean }) {
+function Denials(props: {
+  id: string
+  mayWrite: boolean
+  allowed: Set<string>
+  busy: boolean
+  allow: (entry: string) => void
+  running: boolean
+}) {
   const polled = usePoll(
     signal => api.get('/v1/sandboxes/{id}/network/denials', { path: { id: props.id }, signal }),
     props.running ? DENIALS_MS : null,
@@ -130,7 +137,7 @@ function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; a
               <TimeCell at={denial.at} />
               <td class="row-actions">
                 {props.mayWrite && entry && !props.allowed.has(entry) && (
-                  <Button small label={`Allow ${entry}`} onClick={() => props.allow(entry)}>
+                  <Button small label={`Allow ${entry}`} disabled={props.busy} onClick={() => props.allow(entry)}>
                     Allow this
                   </Button>
                 )}
@@ -318,6 +325,7 @@ export function Network(props: TabProps & { edit: EditState }) {
           id={sandbox.id}
           mayWrite={mayWrite}
           allowed={new Set(stored.allow_out)}
+          busy={busy}
           allow={allow}
           running={sandbox.state !== 'stopped'}
         />
