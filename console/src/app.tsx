@@ -12,7 +12,7 @@ import { setTheme, theme, type Theme } from './lib/theme'
 import { Button, Loading, Problem } from './parts/basic'
 import { Questions, Sayings, say } from './parts/dialog'
 import { messageOf } from './lib/errors'
-import { SignIn } from './pages/sign_in'
+import { SignIn, SignInAgain } from './pages/sign_in'
 import { SandboxList } from './pages/sandboxes'
 import { Icon, type IconName } from './parts/icon'
 import { lazy } from './parts/lazy'
@@ -133,14 +133,14 @@ function ThemeChoice() {
   )
 }
 
-/** Ctrl+K, except where a terminal has the keys: there it is the shell's. */
+/** Ctrl+K, except where a terminal has the keys: there it is the shell's. A dialog that is open would be lost. */
 function useSearchKey(open: () => void): void {
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return
       if (event.target instanceof Element && event.target.closest('.screen')) return
       event.preventDefault()
-      open()
+      if (!document.querySelector('dialog[open] .actions, dialog.covers')) open()
     }
     document.addEventListener('keydown', press)
     return () => document.removeEventListener('keydown', press)
@@ -249,7 +249,7 @@ function Guarded(props: { children: ComponentChildren }) {
   )
 }
 
-/** Somebody who is not signed in sees the sign-in, and comes back to where they wanted to go. */
+/** Somebody who is not signed in sees the sign-in, and then the page of the address. */
 function SignedIn() {
   const place = usePlace()
   const user = useStore(me)
@@ -276,13 +276,16 @@ function SignedIn() {
       </main>
     )
   }
-  if (out !== 'no') return <SignIn ended={out === 'ended' && user !== null} left={out === 'left'} />
+  if (out === 'left' || (out === 'ended' && !user)) return <SignIn left={out === 'left'} />
   if (!user) return <Loading />
   const found = routed(place.pathname)
   return (
-    <Frame key={user.user.id} path={place.pathname}>
-      <Guarded key={keyOf(place.pathname)}>{found ? <found.Page parts={found.parts} /> : <Nowhere />}</Guarded>
-    </Frame>
+    <>
+      <Frame key={user.user.id} path={place.pathname}>
+        <Guarded key={keyOf(place.pathname)}>{found ? <found.Page parts={found.parts} /> : <Nowhere />}</Guarded>
+      </Frame>
+      {out === 'ended' && <SignInAgain />}
+    </>
   )
 }
 

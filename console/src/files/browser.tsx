@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // A tree of files: directories open in place, files come and go by button or by dropping.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { isAbort, messageOf } from '../lib/errors'
+import { ApiError, isAbort, messageOf } from '../lib/errors'
 import { formatBytes } from '../lib/format'
 import { ACTIONS, Button, Empty, Loading, Problem, Table, TextField, TimeCell } from '../parts/basic'
-import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
+import { CloseButton, Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
 import { Icon } from '../parts/icon'
+import { chosen, dropped, type Picked } from './folders'
 import { joined, parentOf, type Entry, type FileStore } from './store'
 import { UploadList, useUploads } from './uploads'
 
 const EDIT_MAX = 512 * 1024
+/** So many entries of a directory are drawn, and as many more on demand. */
+const A_PART = 500
+
+const TAKEN = 'The directory has this name already.'
+
+const tell = (error: unknown): void => say(messageOf(error), true)
 
 type Listing = { entries: Entry[] | null; error: unknown }
 type Asked = { kind: 'file' | 'directory'; in: string } | { kind: 'rename'; entry: Entry } | { kind: 'edit'; path: string }
@@ -17,20 +24,35 @@ type Asked = { kind: 'file' | 'directory'; in: string } | { kind: 'rename'; entr
 function useTree(store: FileStore, root: string) {
   const [listings, setListings] = useState<Map<string, Listing>>(new Map())
   const [open, setOpen] = useState<Set<string>>(new Set())
+  const opened = useRef(open)
+  opened.current = open
   const abort = useRef(new AbortController())
 
+  /** Loads a directory, and returns the names in it. */
+  const namesIn = useCallback(
+    async (path: string): Promise<Set<string>> => {
+      const entries = await store.list(path, abort.current.signal)
+      setListings(before => new Map(before).set(path, { entries, error: null }))
+      return new Set(entries.map(entry => entry.name))
+    },
+    [store],
+  )
   const load = useCallback(
     async (path: string): Promise<void> => {
       try {
-        const entries = await store.list(path, abort.current.signal)
-        setListings(before => new Map(before).set(path, { entries, error: null }))
+        await namesIn(path)
       } catch (error) {
         if (!isAbort(error))
           setListings(before => new Map(before).set(path, { entries: before.get(path)?.entries ?? null, error }))
       }
     },
-    [store],
+    [namesIn],
   )
+  /** Programs and other people create files, too: an existing one would be replaced. */
+  const checkFree = async (path: string): Promise<void> => {
+    const names = await namesIn(parentOf(path))
+    if (names.has(path.slice(path.lastIndexOf('/') + 1))) throw new Error(TAKEN)
+  }
   useEffect(() => {
     abort.current = new AbortController()
     setListings(new Map())
@@ -52,9 +74,9 @@ function useTree(store: FileStore, root: string) {
     if (path === root || open.has(path)) void load(path)
   }
   const reloadAll = (): void => {
-    for (const path of [root, ...open]) void load(path)
+    for (const path of [root, ...opened.current]) void load(path)
   }
-  return { listings, open, toggle, reload, reloadAll }
+  return { listings, open, toggle, reload, reloadAll, namesIn, checkFree }
 }
 
 function NameDialog(props: {
@@ -72,7 +94,7 @@ function NameDialog(props: {
     name === '.' || name === '..' || name.includes('/')
       ? 'A name cannot contain “/”, and cannot be “.” or “..”.'
       : isOther && props.taken.has(name)
-        ? 'The directory has this name already.'
+        ? TAKEN
         : null
   return (
     <FormDialog
@@ -106,12 +128,25 @@ function EditDialog(props: { store: FileStore; path: string; mayWrite: boolean; 
   const [failure, setFailure] = useState<unknown>(null)
   const { busy, error, run } = useAction()
   const area = useRef<HTMLTextAreaElement>(null)
+  const stored = useRef<string | null>(null)
+  const read = async (signal: AbortSignal): Promise<string> => {
+    const bytes = await (await props.store.read(props.path, signal)).arrayBuffer()
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  }
+  /** Programs and other people change files, too. null: the file has no text any more. */
+  const checkStored = async (): Promise<void> => {
+    const now = await read(new AbortController().signal).catch((why: unknown) => {
+      if (why instanceof TypeError || (why instanceof ApiError && why.status === 404)) return null
+      throw why
+    })
+    const before = stored.current
+    stored.current = now
+    if (now !== before) throw new Error('The file has changed since you opened it. To replace it by your text, save again')
+  }
   useEffect(() => {
     const abort = new AbortController()
-    props.store
-      .read(props.path, abort.signal)
-      .then(blob => blob.arrayBuffer())
-      .then(bytes => setText(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)))
+    read(abort.signal)
+      .then(found => setText((stored.current = found)))
       .catch((why: unknown) => {
         if (!isAbort(why)) setFailure(why instanceof TypeError ? new Error('This file is not text in UTF-8') : why)
       })
@@ -124,6 +159,7 @@ function EditDialog(props: { store: FileStore; path: string; mayWrite: boolean; 
         onSubmit={event => {
           event.preventDefault()
           void run(async () => {
+            await checkStored()
             await props.store.write(props.path, (area.current?.value ?? '').replaceAll('\n', lineEndOf(text ?? '')))
             props.onSaved()
             props.onClose()
@@ -138,7 +174,7 @@ function EditDialog(props: { store: FileStore; path: string; mayWrite: boolean; 
           </textarea>
         )}
         <div class="actions end">
-          <Button onClick={props.onClose}>Close</Button>
+          <CloseButton>Close</CloseButton>
           {props.mayWrite && (
             <Button type="submit" kind="primary" busy={busy} disabled={text === null}>
               Save
@@ -238,31 +274,52 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
   const [typed, setTyped] = useState(store.home)
   const [over, setOver] = useState<string | null>(null)
   const [asked, setAsked] = useState<Asked | null>(null)
+  const [parts, setParts] = useState<ReadonlyMap<string, number>>(new Map())
   const [packing, setPacking] = useState<{ name: string; abort: AbortController } | null>(null)
   useEffect(() => () => packing?.abort.abort(), [packing, store])
   const tree = useTree(store, root)
-  const uploads = useUploads(store, tree.reload)
+  const uploads = useUploads(store, tree.reloadAll)
   const picker = useRef<HTMLInputElement>(null)
   const top = tree.listings.get(root)
-  const namesIn = (directory: string): Set<string> =>
+  const shownIn = (directory: string): Set<string> =>
     new Set(tree.listings.get(directory)?.entries?.map(entry => entry.name))
 
   const enter = (path: string): void => {
     setRoot(path)
     setTyped(path)
   }
-  const add = (files: File[], directory: string): void => {
-    if (files.length === 0) return
-    const there = namesIn(directory)
-    const replaced = files.filter(file => there.has(file.name))
-    if (replaced.length === 0) uploads.add(files, directory)
+  const start = async ({ files, directories }: Picked, directory: string): Promise<void> => {
+    uploads.add(files, directory)
+    for (const path of directories)
+      await store.makeDirectory(joined(directory, path)).catch((error: unknown) => {
+        if (!(error instanceof ApiError && error.code === 'already_exists')) throw error
+      })
+    if (directories.length > 0) tree.reloadAll()
+  }
+  const add = async (picked: Picked, directory: string): Promise<void> => {
+    const paths = [...picked.files.map(one => one.path), ...picked.directories]
+    if (paths.length === 0) return
+    const there = await tree.namesIn(directory).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return new Set<string>() // An upload creates it.
+      throw error
+    })
+    const names = new Set(paths.map(path => path.split('/')[0] ?? ''))
+    const known = [...names].filter(name => there.has(name))
+    const begin = (): Promise<void> => start(picked, directory)
+    if (known.length === 0) await begin()
     else
       ask(
-        replaced.length === 1 ? 'Replace a file?' : `Replace ${replaced.length} files?`,
-        `${directory} already has ${replaced.map(file => file.name).join(', ')}.`,
+        known.length === 1 ? `Replace ${known[0]}?` : `Replace ${known.length} names?`,
+        `${directory} already has ${known.join(', ')}. An upload into a directory replaces only the files that have the same names.`,
         'Replace',
-        async () => uploads.add(files, directory),
+        begin,
       )
+  }
+  /** folder: the browser's own dialog chooses a folder, not files. */
+  const pick = (folder: boolean): void => {
+    if (!picker.current) return
+    picker.current.webkitdirectory = folder
+    picker.current.click()
   }
   const download = (entry: Entry): void => {
     const abort = new AbortController()
@@ -271,7 +328,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
     const done = packs ? store.downloadDirectory?.(entry, abort.signal) : store.download(entry)
     done
       ?.catch((error: unknown) => {
-        if (!isAbort(error)) say(messageOf(error), true)
+        if (!isAbort(error)) tell(error)
       })
       .finally(() => setPacking(now => (now?.abort === abort ? null : now)))
   }
@@ -291,7 +348,8 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
   const rows = (path: string, depth: number): preact.ComponentChildren[] => {
     const listing = tree.listings.get(path)
     if (!listing?.entries) return []
-    return listing.entries.flatMap(entry => {
+    const drawn = parts.get(path) ?? A_PART
+    const all = listing.entries.slice(0, drawn).flatMap(entry => {
       const open = entry.type === 'directory' && tree.open.has(entry.path)
       const below = tree.listings.get(entry.path)
       return [
@@ -322,6 +380,17 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
         ...(open ? rows(entry.path, depth + 1) : []),
       ]
     })
+    if (listing.entries.length <= drawn) return all
+    return [
+      ...all,
+      <tr key={`${path} more`}>
+        <td colSpan={5}>
+          <Button small onClick={() => setParts(new Map(parts).set(path, drawn + A_PART))}>
+            Show more of {path}
+          </Button>
+        </td>
+      </tr>,
+    ]
   }
   return (
     <section
@@ -338,7 +407,8 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
       onDrop={event => {
         event.preventDefault()
         setOver(null)
-        if (mayWrite) add([...(event.dataTransfer?.files ?? [])], directoryAt(event))
+        const directory = directoryAt(event)
+        if (mayWrite && event.dataTransfer) dropped(event.dataTransfer).then(picked => add(picked, directory)).catch(tell)
       }}
     >
       <div class="card-head">
@@ -376,7 +446,10 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
             <Button small icon="file" onClick={() => setAsked({ kind: 'file', in: root })}>
               New file
             </Button>
-            <Button small kind="primary" icon="up" onClick={() => picker.current?.click()}>
+            <Button small icon="up" onClick={() => pick(true)}>
+              Upload a folder
+            </Button>
+            <Button small kind="primary" icon="up" onClick={() => pick(false)}>
               Upload
             </Button>
             <input
@@ -386,7 +459,8 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
               hidden
               aria-label="Files to upload"
               onChange={event => {
-                add([...(event.currentTarget.files ?? [])], root)
+                const files = [...(event.currentTarget.files ?? [])]
+                void (async () => add(chosen(files), root))().catch(tell)
                 event.currentTarget.value = ''
               }}
             />
@@ -406,7 +480,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
       {top?.error ? <Problem error={top.error} /> : null}
       {!top && <Loading />}
       {top?.entries?.length === 0 && (
-        <Empty title="This directory is empty">{mayWrite && <p>Drop files here to upload them.</p>}</Empty>
+        <Empty title="This directory is empty">{mayWrite && <p>Drop files or folders here to upload them.</p>}</Empty>
       )}
       {top?.entries && top.entries.length > 0 && (
         <Table
@@ -434,10 +508,11 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
           title={asked.kind === 'file' ? 'New file' : 'New directory'}
           action="Create"
           name=""
-          taken={namesIn(asked.in)}
+          taken={shownIn(asked.in)}
           onClose={() => setAsked(null)}
           done={async name => {
             const path = joined(asked.in, name)
+            await tree.checkFree(path)
             await (asked.kind === 'file' ? store.write(path, '') : store.makeDirectory(path))
             tree.reload(asked.in)
           }}
@@ -448,10 +523,11 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
           title={`Rename ${asked.entry.name}`}
           action="Rename"
           name={asked.entry.name}
-          taken={namesIn(parentOf(asked.entry.path))}
+          taken={shownIn(parentOf(asked.entry.path))}
           onClose={() => setAsked(null)}
           done={async name => {
             const directory = parentOf(asked.entry.path)
+            await tree.checkFree(joined(directory, name))
             await store.move(asked.entry.path, joined(directory, name))
             tree.reload(directory)
           }}

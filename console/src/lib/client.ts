@@ -34,12 +34,33 @@ interface Common {
   signal?: AbortSignal
   /** Kept by who tries again, so that a repeated call makes one thing. */
   idempotencyKey?: string
+  /** A record as it was read: the change is refused if somebody has changed the record since. */
+  ifMatch?: object
+  /** The change is refused if the record exists. */
+  isNew?: boolean
 }
 export type Options<O> = PathOf<O> & QueryOf<O> & BodyOf<O> & Common
 type Arguments<O> = Partial<Options<O>> extends Options<O> ? [Options<O>?] : [Options<O>]
 
 /** How the signed-in state ends for this page: by the user, or because the session is over. */
 export const signedOut = new Store<'no' | 'left' | 'ended'>('no')
+
+/** Resolves as soon as the user is signed in; pages stay open while the user signs in again. */
+export function whenSignedIn(): Promise<void> {
+  if (signedOut.value === 'no') return Promise.resolve()
+  return new Promise(resolve => {
+    const leave = signedOut.follow(state => {
+      if (state !== 'no') return
+      leave()
+      resolve()
+    })
+  })
+}
+
+/** The ETags of the records that were read. */
+const etags = new WeakMap<object, string>()
+
+export const hasEtag = (record: object): boolean => etags.has(record)
 
 function flatten(prefix: string, value: unknown, into: URLSearchParams): void {
   if (value === undefined || value === null || value === '') return
@@ -95,15 +116,24 @@ export async function send(request: RawRequest): Promise<Response> {
 async function call(method: Method, template: string, options: Common & Record<string, unknown>): Promise<unknown> {
   const parts = (options['path'] ?? {}) as Record<string, string | number>
   const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(parts[name])))
+  const read = options.ifMatch && etags.get(options.ifMatch)
   const response = await send({
     method: method.toUpperCase(),
     path,
     query: options['query'] as object | undefined,
     json: options['body'],
-    headers: options.idempotencyKey ? { 'Idempotency-Key': options.idempotencyKey } : {},
+    headers: {
+      ...(options.idempotencyKey ? { 'Idempotency-Key': options.idempotencyKey } : {}),
+      ...(read ? { 'If-Match': read } : {}),
+      ...(options.isNew ? { 'If-None-Match': '*' } : {}),
+    },
     signal: options.signal,
   })
-  return response.status === 204 ? undefined : ((await response.json()) as unknown)
+  if (response.status === 204) return undefined
+  const answer: unknown = await response.json()
+  const etag = response.headers.get('ETag')
+  if (etag && typeof answer === 'object' && answer !== null) etags.set(answer, etag)
+  return answer
 }
 
 function caller<M extends Method>(method: M) {

@@ -45,7 +45,7 @@ export function formatSpan(seconds: number): string {
 
 /** Text that no one line of a page is thrown out of shape by. */
 export function shorten(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`
+  return text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {

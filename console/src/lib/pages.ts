@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Long lists, page by page, that stay true while rows come and go.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { signedOut, whenSignedIn } from './client'
 import { isAbort, triedAgain } from './errors'
 import { useTeam } from './session'
 
@@ -88,6 +89,7 @@ export function useList<T extends Row>(
     }
     const look = (index: number): Promise<void> => {
       chain = chain.then(async () => {
+        await whenSignedIn()
         const cursor = cursors[index]
         if (!cursor || abort.signal.aborted) return
         try {
@@ -102,7 +104,9 @@ export function useList<T extends Row>(
           take(index, cursor, page)
           show(null)
         } catch (error) {
-          if (!abort.signal.aborted && !isAbort(error)) show(triedAgain(error))
+          if (abort.signal.aborted || isAbort(error)) return
+          if (signedOut.value === 'no') show(triedAgain(error))
+          else void look(index)
         }
       })
       return chain

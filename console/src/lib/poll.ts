@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { signedOut, whenSignedIn } from './client'
 import { ApiError, isAbort, triedAgain } from './errors'
 
 export interface Polled<T> {
@@ -67,6 +68,7 @@ export function usePoll<T>(
       }
       running = true
       await whenVisible()
+      await whenSignedIn()
       let pause = rhythm.current
       const before = puts.current
       try {
@@ -77,11 +79,14 @@ export function usePoll<T>(
         else again = true
       } catch (error) {
         if (abort.signal.aborted || isAbort(error)) return
-        failures++
-        setState(before => ({ data: before.data, error: triedAgain(error), loading: false }))
-        const asked = error instanceof ApiError && error.retryAfterS !== null ? error.retryAfterS * 1000 : 0
-        if (pause !== null || !(error instanceof ApiError))
-          pause = Math.max(asked, Math.min(SLOWEST_MS, (pause ?? 2000) * 2 ** failures))
+        if (signedOut.value !== 'no') again = true
+        else {
+          failures++
+          setState(before => ({ data: before.data, error: triedAgain(error), loading: false }))
+          const asked = error instanceof ApiError && error.retryAfterS !== null ? error.retryAfterS * 1000 : 0
+          if (pause !== null || !(error instanceof ApiError))
+            pause = Math.max(asked, Math.min(SLOWEST_MS, (pause ?? 2000) * 2 ** failures))
+        }
       } finally {
         running = false
       }

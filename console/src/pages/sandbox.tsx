@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // One sandbox: its state and what can be done with it, and the tabs of what is in it.
 import { useState } from 'preact/hooks'
+import { changeRecord } from '../lib/changes'
 import { ApiError, api, type Schemas } from '../lib/client'
 import { forgetAccess } from '../lib/dataplane'
 import { messageOf } from '../lib/errors'
@@ -17,7 +18,8 @@ import { Tabs } from '../parts/tabs'
 import { Connect } from '../sandbox/connect'
 import { Life } from '../sandbox/life'
 import { MetadataEditor } from '../sandbox/metadata'
-import { Network } from '../sandbox/network'
+import { Network, type EditState } from '../sandbox/network'
+import type { PolicyEdit } from '../sandbox/policy'
 import { Ports } from '../sandbox/ports'
 import { Resume } from '../sandbox/resume'
 
@@ -69,6 +71,8 @@ export const nameOf = (sandbox: Sandbox): string => sandbox.name ?? sandbox.id
 
 function RenameDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (sandbox: Sandbox) => void }) {
   const [name, setName] = useState(props.sandbox.name ?? '')
+  const [loaded, setLoaded] = useState(props.sandbox)
+  const path = { id: loaded.id }
   return (
     <FormDialog
       title={`Rename ${nameOf(props.sandbox)}`}
@@ -76,7 +80,13 @@ function RenameDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (s
       onClose={props.onClose}
       submit={async () => {
         props.onDone(
-          await api.patch('/v1/sandboxes/{id}', { path: { id: props.sandbox.id }, body: { name: name || null } }),
+          await changeRecord({
+            loaded,
+            shown: one => ({ Name: one.name ?? '' }),
+            read: () => api.get('/v1/sandboxes/{id}', { path }),
+            write: record => api.patch('/v1/sandboxes/{id}', { path, body: { name: name || null }, ifMatch: record }),
+            load: setLoaded,
+          }),
         )
         props.onClose()
       }}
@@ -342,7 +352,7 @@ function Gone(props: { error: unknown }) {
   )
 }
 
-function Inside(props: { sandbox: Sandbox; mayWrite: boolean; tab: string; visited: Set<string> }) {
+function Inside(props: { sandbox: Sandbox; mayWrite: boolean; tab: string; visited: Set<string>; edit: EditState }) {
   const { sandbox, tab, visited } = props
   if (INSIDE.has(tab) && !props.mayWrite) return <p class="note">Viewers cannot enter a sandbox.</p>
   const away = INSIDE.has(tab) && !isRunning(sandbox) && tab !== 'terminal'
@@ -355,14 +365,14 @@ function Inside(props: { sandbox: Sandbox; mayWrite: boolean; tab: string; visit
           <Terminals {...propsOf('terminal')} />
         </div>
       )}
-      {props.mayWrite && visited.has('files') && !(away && tab === 'files') && (
+      {props.mayWrite && visited.has('files') && (
         <div hidden={tab !== 'files'}>
           <Files {...propsOf('files')} />
         </div>
       )}
       {tab === 'processes' && !away && <Processes {...propsOf('processes')} />}
       {tab === 'ports' && <Ports {...propsOf('ports')} />}
-      {tab === 'network' && <Network {...propsOf('network')} />}
+      {tab === 'network' && <Network {...propsOf('network')} edit={props.edit} />}
       {tab === 'metrics' && <Metrics {...propsOf('metrics')} />}
       {tab === 'logs' && <Logs {...propsOf('logs')} />}
     </>
@@ -373,11 +383,11 @@ export function SandboxPage(props: { parts: Record<string, string> }) {
   const id = props.parts['id'] ?? ''
   const tab = props.parts['tab'] ?? ''
   const [visited] = useState(() => new Set<string>())
+  const edit: EditState = useState<PolicyEdit | null>(null)
   const polled = usePoll<Sandbox>(signal => api.get('/v1/sandboxes/{id}', { path: { id }, signal }), LIVE_MS, [id])
   const sandbox = polled.data
-  // A hidden list of files would wake a paused sandbox.
+  // A list of files that loads would wake a paused sandbox. One that is there stays, with an open file.
   if (tab !== 'files' || (sandbox && isRunning(sandbox))) visited.add(tab)
-  else if (sandbox) visited.delete(tab)
   const mayWrite = useMayWrite(sandbox?.team)
   useTeamOf(sandbox?.team)
   const wayTo = (name: string): string => `/sandboxes/${id}${name === '' ? '' : `/${name}`}`
@@ -418,7 +428,7 @@ export function SandboxPage(props: { parts: Record<string, string> }) {
       <Tabs label="Parts of the sandbox" ways={tabs.map(([name, words]) => [wayTo(name), words])} current={wayTo(tab)} />
       {tab === '' && <Overview sandbox={sandbox} mayWrite={mayWrite} put={polled.put} />}
       {tab === '' && <Activity team={sandbox.team} resource={sandbox.id} />}
-      <Inside sandbox={sandbox} mayWrite={mayWrite} tab={tab} visited={visited} />
+      <Inside sandbox={sandbox} mayWrite={mayWrite} tab={tab} visited={visited} edit={edit} />
     </>
   )
 }

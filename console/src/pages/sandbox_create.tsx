@@ -39,6 +39,7 @@ interface Form {
   policy: Policy
 }
 
+const CHOICES_MS = 15_000
 const FIRST: Form = {
   name: '',
   source: '',
@@ -130,17 +131,28 @@ export function requestOfForm(form: Form, team: string): CreateSandbox {
   }
 }
 
-async function sourcesOf(team: string, signal: AbortSignal): Promise<Choice[]> {
-  const [templates, checkpoints] = await Promise.all([
+/** The checkpoint of a link, which may be older than those that a list has. */
+async function checkpointOf(id: string, team: string, signal: AbortSignal): Promise<Schemas['Checkpoint'][]> {
+  const one = await api.get('/v1/checkpoints/{id}', { path: { id }, signal }).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status < 500) return null
+    throw error
+  })
+  return one?.team === team ? [one] : []
+}
+
+async function sourcesOf(team: string, wanted: string, signal: AbortSignal): Promise<Choice[]> {
+  const [templates, listed] = await Promise.all([
     api.get('/v1/templates', { query: { team }, signal }),
     api.get('/v1/checkpoints', { query: { team, limit: 200 }, signal }),
   ])
+  const isOlder = wanted.startsWith('ckp_') && !listed.checkpoints.some(one => one.id === wanted)
+  const checkpoints = [...listed.checkpoints, ...(isOlder ? await checkpointOf(wanted, team, signal) : [])]
   return [
     { value: '', text: 'The default template' },
     ...templates.templates
       .filter(template => template.latest_version !== null)
       .map(template => ({ value: template.slug, text: template.slug })),
-    ...checkpoints.checkpoints.map(checkpoint => ({
+    ...checkpoints.map(checkpoint => ({
       value: checkpoint.id,
       text: `Checkpoint ${checkpoint.name} (${checkpoint.template})`,
     })),
@@ -237,13 +249,17 @@ export function SandboxCreate() {
   const wanted = usePlace().searchParams.get('from') ?? ''
   const [form, setForm] = useState<Form>({ ...FIRST, source: wanted })
   const limits = usePoll(signal => api.get('/v1/sandbox_limits', { query: { team: team.slug }, signal }), null, [team.slug])
-  const sources = usePoll(signal => sourcesOf(team.slug, signal), null, [team.slug])
-  const volumes = usePoll(signal => api.get('/v1/volumes', { query: { team: team.slug, limit: 200 }, signal }), null, [team.slug])
+  const sources = usePoll(signal => sourcesOf(team.slug, wanted, signal), CHOICES_MS, [team.slug, wanted])
+  const volumes = usePoll(signal => api.get('/v1/volumes', { query: { team: team.slug, limit: 200 }, signal }), CHOICES_MS, [team.slug])
   const { busy, error, run } = useAction()
   const formElement = useRefusedForm(error)
   const keyOf = useIdempotencyKey()
   const set = (part: Partial<Form>): void => setForm(before => ({ ...before, ...part }))
 
+  useEffect(() => {
+    // The search can choose a checkpoint while this page is open.
+    if (wanted) set({ source: wanted, version: '' })
+  }, [wanted])
   useEffect(() => {
     // The form begins with what the team's sandboxes have by default.
     const kind = limits.data?.network_class

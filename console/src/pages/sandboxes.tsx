@@ -281,9 +281,9 @@ function SandboxRow(props: {
   )
 }
 
-/** The last samples of the running sandboxes, by id, a hundred in a request. */
+/** The last samples of the first running sandboxes, by id, a hundred in a request. */
 function useLatest(team: string, sandboxes: Sandbox[]): ReadonlyMap<string, Latest> {
-  const ids = sandboxes.filter(sandbox => sandbox.state === 'ready').map(sandbox => sandbox.id)
+  const ids = sandboxes.filter(sandbox => sandbox.state === 'ready').map(sandbox => sandbox.id).slice(0, SORTED_MOST)
   const { data, refresh } = usePoll(
     async signal => {
       const all: Latest[] = []

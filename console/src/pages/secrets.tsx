@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Values that the service adds to requests of sandboxes: written here, and never shown again.
 import { useState } from 'preact/hooks'
+import { atField, changeRecord, mergeEntries } from '../lib/changes'
 import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
 import { useMayWrite, useTeam } from '../lib/session'
@@ -37,25 +38,36 @@ function HostsField(props: { value: string; onInput: (value: string) => void }) 
 
 function ChangeDialog(props: { team: string; change: Change; onClose: () => void; onDone: () => void }) {
   const { change } = props
-  const known = change.kind === 'new' ? null : change.secret
+  const [known, setKnown] = useState(change.kind === 'new' ? null : change.secret)
   const [name, setName] = useState(known?.name ?? '')
   const [value, setValue] = useState('')
   const [hosts, setHosts] = useState((known?.hosts ?? []).join('\n'))
   const list = hosts.split(/\s+/).filter(Boolean)
+  const path = { name }
+  // The hosts with a new value too: the service refuses a value without hosts that another user set.
+  const body = { team: props.team, ...(value ? { value } : {}), hosts: list }
+  const create = (): Promise<Secret> =>
+    api.put('/v1/secrets/{name}', { path, body, isNew: true }).catch((refusal: unknown) => {
+      throw atField(refusal, '/name', `The team ${props.team} already has a secret with this name.`)
+    })
+  const replace = (loaded: Secret): Promise<Secret> =>
+    changeRecord({
+      loaded,
+      shown: secret => ({ Hosts: secret.hosts.join(', '), Version: String(secret.version) }),
+      read: () => api.get('/v1/secrets/{name}', { path, query: { team: props.team } }),
+      write: record => api.put('/v1/secrets/{name}', { path, body, ifMatch: record }),
+      load: newer => {
+        setKnown(newer)
+        setHosts(mergeEntries(loaded.hosts, list, newer.hosts).join('\n'))
+      },
+    })
   return (
     <FormDialog
       title={TITLES[change.kind](name)}
       action={known ? 'Save' : 'Create'}
       onClose={props.onClose}
       submit={async () => {
-        await api.put('/v1/secrets/{name}', {
-          path: { name },
-          body: {
-            team: props.team,
-            ...(value ? { value } : {}),
-            hosts: list, // With a new value too: the service refuses a value without hosts that another user set.
-          },
-        })
+        await (known ? replace(known) : create())
         say(known ? `The secret ${name} is changed; sandboxes have it within seconds.` : `The secret ${name} is stored.`)
         props.onDone()
         props.onClose()

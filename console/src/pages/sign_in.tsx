@@ -7,7 +7,7 @@ import { api, type Schemas } from '../lib/client'
 import { hasPasskeys, signInByPasskey } from '../lib/passkeys'
 import { signIn, signInByProxy } from '../lib/session'
 import { Button, Note, Problem, TextField } from '../parts/basic'
-import { useAction } from '../parts/dialog'
+import { Dialog, useAction } from '../parts/dialog'
 
 const NEEDS_CODE = 'second_factor_required'
 
@@ -24,9 +24,8 @@ function retrySentence(error: unknown): string | null {
   return `Try again in ${formatSpan(error.retryAfterS)}.`
 }
 
-/** ended: somebody was signed in on this page, and the session is over; left: they have signed out. */
-export function SignIn(props: { ended: boolean; left: boolean }) {
-  useTitle('Sign in')
+/** left: the user has signed out; isCovering: a page is open behind it. */
+function Ways(props: { left: boolean; isCovering: boolean }) {
   const [ways, setWays] = useState<Schemas['LoginWays'] | null>(null)
   const [waysError, setWaysError] = useState<unknown>(null)
   const [name, setName] = useState('')
@@ -59,10 +58,7 @@ export function SignIn(props: { ended: boolean; left: boolean }) {
   const wait = retrySentence(error)
   const back = encodeURIComponent(ownPath(returnPath(location.pathname) + location.search))
   return (
-    <main class="alone">
-      <img src="/icon.svg" alt="" width="40" height="40" />
-      <h1>Sign in to sandlot</h1>
-      {props.ended && <Note>Your sign-in has ended. Sign in again to continue.</Note>}
+    <>
       <Problem error={waysError ?? error ?? failed} />
       {wait && <Note>{wait}</Note>}
       {(!ways || ways.password) && (
@@ -104,9 +100,10 @@ export function SignIn(props: { ended: boolean; left: boolean }) {
       )}
       {ways?.oidc && (
         <p>
-          <a class="btn" href={`/v1/login/oidc?return=${back}`} target="_self">
+          <a class="btn" href={`/v1/login/oidc?return=${back}`} target={props.isCovering ? '_blank' : '_self'}>
             Sign in with {ways.oidc.name}
           </a>
+          {props.isCovering && ' It opens a new tab. Come back to this one when you have signed in.'}
         </p>
       )}
       {ways?.header && (
@@ -119,6 +116,29 @@ export function SignIn(props: { ended: boolean; left: boolean }) {
       {ways && !ways.password && !ways.oidc && !ways.header && (
         <Note>You cannot sign in here with a browser. Ask the operator of this service.</Note>
       )}
+    </>
+  )
+}
+
+const TITLE = 'Sign in to sandlot'
+
+export function SignIn(props: { left: boolean }) {
+  useTitle('Sign in')
+  return (
+    <main class="alone">
+      <img src="/icon.svg" alt="" width="40" height="40" />
+      <h1>{TITLE}</h1>
+      <Ways left={props.left} isCovering={false} />
     </main>
+  )
+}
+
+/** The session of an open page is over. The page stays as it is for the same user. */
+export function SignInAgain() {
+  return (
+    <Dialog title={TITLE} covers staysOnEscape onClose={() => undefined}>
+      <Note>Your sign-in has ended. Sign in again to continue.</Note>
+      <Ways left={false} isCovering />
+    </Dialog>
   )
 }

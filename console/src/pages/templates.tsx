@@ -27,6 +27,7 @@ interface Source {
   memory: string
 }
 
+const CHECKPOINTS_MS = 8000
 const FIRST: Source = { kind: 'dockerfile', value: '', cpu: '', memory: '' }
 
 function bodyOf(source: Source): Schemas['CreateTemplateVersion'] {
@@ -45,7 +46,7 @@ function SourceFields(props: { team: string; source: Source; onChange: (source: 
   const set = (part: Partial<Source>): void => props.onChange({ ...source, ...part })
   const checkpoints = usePoll(
     signal => api.get('/v1/checkpoints', { query: { team: props.team, limit: 200 }, signal }),
-    null,
+    CHECKPOINTS_MS,
     [props.team],
   )
   const choices: Choice[] = [
@@ -62,7 +63,7 @@ function SourceFields(props: { team: string; source: Source; onChange: (source: 
         onChange={kind => set({ kind: kind as Source['kind'], value: '' })}
       />
       {source.kind === 'checkpoint_id' && (
-        <SelectField label="Checkpoint" member="checkpoint_id" value={source.value} choices={choices} onChange={value => set({ value })} />
+        <SelectField label="Checkpoint" member="checkpoint_id" required value={source.value} choices={choices} onChange={value => set({ value })} />
       )}
       {source.kind === 'dockerfile' && (
         <AreaField

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { createContext, type ComponentChildren, type JSX } from 'preact'
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { ChangedError } from '../lib/changes'
 import { ApiError, fieldOf, messageOf } from '../lib/errors'
 import { formatExact, formatSpan, formatTime } from '../lib/format'
 import { useNow } from '../lib/poll'
@@ -62,13 +63,23 @@ export function NewButton(props: { what: string; onClick: () => void }) {
 }
 
 /** What went wrong, in the service's words, with the id that its log has. */
-export function Problem(props: { error: unknown }) {
-  if (!props.error) return null
-  const id = props.error instanceof ApiError ? props.error.requestId : null
+export function Problem(props: { error: unknown; onLoaded?: () => void }) {
+  const { error } = props
+  if (!error) return null
+  const id = error instanceof ApiError ? error.requestId : null
+  const load = (changed: ChangedError): void => {
+    changed.load()
+    props.onLoaded?.()
+  }
   return (
     <div class="problem" role="alert">
-      <p>{messageOf(props.error)}</p>
+      <p>{messageOf(error)}</p>
       {id && <p class="fine">Request {id}</p>}
+      {error instanceof ChangedError && (
+        <Button small onClick={() => load(error)}>
+          Load the new version and keep my changes
+        </Button>
+      )}
     </div>
   )
 }
@@ -341,19 +352,24 @@ export function SelectField(props: {
   hint?: ComponentChildren
   error?: string | null | undefined
   name?: string
+  required?: boolean
   disabled?: boolean
 }) {
+  const isLost = props.value !== '' && !props.choices.some(choice => choice.value === props.value)
+  const choices = isLost ? [...props.choices, { value: props.value, text: props.value }] : props.choices
+  const error = isLost ? 'This does not exist any more. Choose something else.' : props.error
   return (
-    <Field label={props.label} member={props.member} hint={props.hint} error={props.error}>
+    <Field label={props.label} member={props.member} hint={props.hint} error={error}>
       {ids => (
         <select
           {...ids}
           name={props.name}
           value={props.value}
+          required={props.required}
           disabled={props.disabled}
           onChange={event => props.onChange(event.currentTarget.value)}
         >
-          {props.choices.map(choice => (
+          {choices.map(choice => (
             <option key={choice.value} value={choice.value} selected={choice.value === props.value}>
               {choice.text}
             </option>

@@ -2,7 +2,7 @@
 // A button that shows what the sandboxes of a host or a team used over the last day. The charts load with it.
 import { useState } from 'preact/hooks'
 import { Button } from './basic'
-import { Dialog } from './dialog'
+import { CloseButton, Dialog } from './dialog'
 import { lazy } from './lazy'
 
 export interface CurvesOf {
@@ -24,7 +24,7 @@ export function CurvesButton(props: CurvesOf) {
         <Dialog title={`The last day of ${name}`} wide onClose={() => setOpen(false)}>
           <Curves {...props} />
           <div class="actions end">
-            <Button onClick={() => setOpen(false)}>Close</Button>
+            <CloseButton>Close</CloseButton>
           </div>
         </Dialog>
       )}

@@ -1,52 +1,82 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Questions above the page: the browser's own dialog holds the focus and ends at Escape.
-import type { ComponentChildren, RefObject } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { createContext, type ComponentChildren, type RefObject } from 'preact'
+import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
 import { signedOut } from '../lib/client'
 import { Store, useStore } from '../lib/store'
 import { Button, Problem, Refused } from './basic'
 
+/** Leaves the surrounding dialog. */
+const Leave = createContext<() => void>(() => undefined)
+
+/** Closes the surrounding dialog, as the Escape key does. */
+export function CloseButton(props: { children: ComponentChildren }) {
+  return <Button onClick={useContext(Leave)}>{props.children}</Button>
+}
+
+/** A dialog that asks before it drops a text of several lines. */
 export function Dialog(props: {
   title: string
   onClose: () => void
   wide?: boolean
-  /** The Escape key does not close the dialog, because its secret is shown only once. */
+  /** Hides the page behind it. */
+  covers?: boolean
+  /** The Escape key does not close the dialog, for example because its secret is shown only once. */
   staysOnEscape?: boolean
   children: ComponentChildren
 }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const gone = useRef(false)
+  const isWritten = useRef(false)
   const id = useId()
+  const leave = (): void => {
+    if (!isWritten.current) props.onClose()
+    else ask('Close without saving?', 'You lose the text that you have written here.', 'Discard the text', async () => props.onClose())
+  }
   useEffect(() => {
     const element = dialog.current
     const before = document.activeElement
     if (element && !element.open) element.showModal()
+    const keep = (event: BeforeUnloadEvent): void => {
+      if (isWritten.current) event.preventDefault()
+    }
+    window.addEventListener('beforeunload', keep)
     return () => {
       // What is behind an open dialog takes no focus.
       gone.current = true
+      window.removeEventListener('beforeunload', keep)
       element?.close()
-      if (before instanceof HTMLElement && before.isConnected) before.focus()
+      if (!before?.isConnected) document.getElementById('page')?.focus({ preventScroll: true })
+      else if (before instanceof HTMLElement) before.focus()
     }
   }, [])
   return (
     <dialog
       ref={dialog}
-      class={props.wide ? 'wide' : undefined}
+      class={props.covers ? 'covers' : props.wide ? 'wide' : undefined}
       aria-labelledby={id}
+      onInput={event => {
+        if (event.target instanceof HTMLTextAreaElement) isWritten.current = true
+      }}
       onKeyDown={event => {
         // The browser closes the dialog at the second Escape, even when the event "cancel" is prevented.
-        if (event.key === 'Escape' && props.staysOnEscape) event.preventDefault()
+        if (event.key !== 'Escape' || event.isComposing || !(props.staysOnEscape || isWritten.current)) return
+        event.preventDefault()
+        if (!props.staysOnEscape) leave()
       }}
       onCancel={event => {
         event.preventDefault()
-        if (!props.staysOnEscape) props.onClose()
+        if (!props.staysOnEscape) leave()
       }}
       onClose={() => {
-        if (!gone.current) props.onClose()
+        // The browser has closed it, for example by the second Back gesture of a phone.
+        if (gone.current) return
+        if (props.staysOnEscape || isWritten.current) dialog.current?.showModal()
+        if (!props.staysOnEscape) leave()
       }}
     >
       <h2 id={id}>{props.title}</h2>
-      {props.children}
+      <Leave.Provider value={leave}>{props.children}</Leave.Provider>
     </dialog>
   )
 }
@@ -76,7 +106,7 @@ export function FormDialog(props: {
   onClose: () => void
   children?: ComponentChildren
 }) {
-  const { busy, error, run } = useAction()
+  const { busy, error, run, clear } = useAction()
   const form = useRefusedForm(error)
   return (
     <Dialog title={props.title} onClose={props.onClose} {...(props.wide ? { wide: true } : {})}>
@@ -88,9 +118,9 @@ export function FormDialog(props: {
         }}
       >
         <Refused.Provider value={error}>{props.children}</Refused.Provider>
-        <Problem error={error} />
+        <Problem error={error} onLoaded={clear} />
         <div class="actions end">
-          <Button onClick={props.onClose}>Cancel</Button>
+          <CloseButton>Cancel</CloseButton>
           <Button type="submit" kind={props.danger ? 'danger' : 'primary'} busy={busy} disabled={props.disabled ?? false}>
             {props.action}
           </Button>

@@ -52,6 +52,11 @@ export function Pairs(props: {
               onChange={event => change(index, { value: event.currentTarget.value })}
             >
               <option value="">{props.valueLabel}</option>
+              {!props.choices.some(choice => choice.value === pair.value) && pair.value !== '' && (
+                <option value={pair.value} selected>
+                  {pair.value} (does not exist here)
+                </option>
+              )}
               {props.choices.map(choice => (
                 <option key={choice.value} value={choice.value} selected={choice.value === pair.value}>
                   {choice.text}

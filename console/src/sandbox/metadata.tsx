@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { useState } from 'preact/hooks'
+import { changeRecord } from '../lib/changes'
 import { api, type Schemas } from '../lib/client'
 import { Button, Fact, Facts } from '../parts/basic'
 import { FormDialog } from '../parts/dialog'
@@ -15,16 +16,34 @@ export function patchOf(before: Record<string, string>, after: Record<string, st
   return patch
 }
 
+const rowsOf = (metadata: Record<string, string>): Pair[] => Object.entries(metadata).map(([name, value]) => ({ name, value }))
+
 export function MetadataEditor(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: Sandbox) => void }) {
   const { sandbox } = props
-  const [pairs, setPairs] = useState<Pair[] | null>(null)
+  const [edit, setEdit] = useState<{ loaded: Sandbox; pairs: Pair[] } | null>(null)
   const all = Object.entries(sandbox.metadata)
+  const path = { id: sandbox.id }
+  const save = async (loaded: Sandbox, pairs: Pair[]): Promise<void> => {
+    const metadata = patchOf(loaded.metadata, pairsOf(pairs) ?? {})
+    const changed = await changeRecord({
+      loaded,
+      shown: one => Object.fromEntries(Object.keys(metadata).map(key => [key, one.metadata[key] ?? ''])),
+      read: () => api.get('/v1/sandboxes/{id}', { path }),
+      write: record => api.patch('/v1/sandboxes/{id}', { path, body: { metadata: metadata as never }, ifMatch: record }),
+      load: newer => {
+        const merged = Object.entries({ ...newer.metadata, ...metadata }).filter(([, value]) => value !== null)
+        setEdit({ loaded: newer, pairs: rowsOf(Object.fromEntries(merged) as Record<string, string>) })
+      },
+    })
+    props.put(changed)
+    setEdit(null)
+  }
   return (
     <section class="card" aria-label="Metadata">
       <div class="card-head">
         <h2>Metadata</h2>
         {props.mayWrite && (
-          <Button small onClick={() => setPairs(all.map(([name, value]) => ({ name, value })))}>
+          <Button small onClick={() => setEdit({ loaded: sandbox, pairs: rowsOf(sandbox.metadata) })}>
             Edit metadata
           </Button>
         )}
@@ -37,25 +56,15 @@ export function MetadataEditor(props: { sandbox: Sandbox; mayWrite: boolean; put
           </Fact>
         ))}
       </Facts>
-      {pairs && (
-        <FormDialog
-          title="Metadata"
-          action="Save"
-          wide
-          onClose={() => setPairs(null)}
-          submit={async () => {
-            const metadata = patchOf(sandbox.metadata, pairsOf(pairs) ?? {})
-            props.put(await api.patch('/v1/sandboxes/{id}', { path: { id: sandbox.id }, body: { metadata: metadata as never } }))
-            setPairs(null)
-          }}
-        >
+      {edit && (
+        <FormDialog title="Metadata" action="Save" wide onClose={() => setEdit(null)} submit={() => save(edit.loaded, edit.pairs)}>
           <Pairs
             legend="Metadata"
             nameLabel="Key"
             valueLabel="Value"
             add="Add metadata"
-            pairs={pairs}
-            onChange={setPairs}
+            pairs={edit.pairs}
+            onChange={pairs => setEdit({ ...edit, pairs })}
           />
         </FormDialog>
       )}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What the sandbox may reach: the policy, what it says about a host, and what was refused.
 import { useEffect, useState } from 'preact/hooks'
+import { changeRecord, type Shown } from '../lib/changes'
 import { ApiError, api, type Schemas } from '../lib/client'
 import { fieldOf, isAbort, messageOf, sentence } from '../lib/errors'
 import { formatNumber } from '../lib/format'
@@ -9,7 +10,7 @@ import type { TabProps } from '../pages/sandbox'
 import { ACTIONS, Button, Empty, Loading, Problem, State, Table, TextField, Time, TimeCell } from '../parts/basic'
 import { say, useAction, useRefusedForm } from '../parts/dialog'
 import { Rows } from '../parts/rows'
-import { PolicyFields, entriesOf, policyOf, requestOf, withLine, type Policy } from './policy'
+import { PolicyFields, entriesOf, policyOf, rebased, requestOf, shownPolicy, withLine, type Policy, type PolicyEdit } from './policy'
 
 type Denial = Schemas['Denial']
 type NetworkPolicy = Schemas['Network']
@@ -94,7 +95,14 @@ function Verdict(props: { id: string; revision: string; draft: Policy | null }) 
   )
 }
 
-function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; allow: (entry: string) => void; running: boolean }) {
+function Denials(props: {
+  id: string
+  mayWrite: boolean
+  allowed: Set<string>
+  busy: boolean
+  allow: (entry: string) => void
+  running: boolean
+}) {
   const polled = usePoll(
     signal => api.get('/v1/sandboxes/{id}/network/denials', { path: { id: props.id }, signal }),
     props.running ? DENIALS_MS : null,
@@ -129,7 +137,7 @@ function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; a
               <TimeCell at={denial.at} />
               <td class="row-actions">
                 {props.mayWrite && entry && !props.allowed.has(entry) && (
-                  <Button small label={`Allow ${entry}`} onClick={() => props.allow(entry)}>
+                  <Button small label={`Allow ${entry}`} disabled={props.busy} onClick={() => props.allow(entry)}>
                     Allow this
                   </Button>
                 )}
@@ -219,37 +227,63 @@ function Approvals(props: { id: string; mayWrite: boolean; answered: () => void 
   )
 }
 
-export function Network(props: TabProps) {
+/** The edit outlives the tab. */
+export type EditState = [edit: PolicyEdit | null, setEdit: (next: (before: PolicyEdit | null) => PolicyEdit | null) => void]
+
+export function Network(props: TabProps & { edit: EditState }) {
   const { sandbox, mayWrite } = props
+  const [edit, setEdit] = props.edit
   const path = { id: sandbox.id }
   const polled = usePoll<NetworkPolicy>(
     signal => api.get('/v1/sandboxes/{id}/network', { path, signal }),
     5000,
     [sandbox.id],
   )
-  const [edited, setEdited] = useState<Policy | null>(null)
-  const { busy, error, run } = useAction()
+  const { busy, error, run, clear } = useAction()
   const form = useRefusedForm(error)
   const stored = polled.data
   if (!stored) return polled.error ? <Problem error={polled.error} /> : <Loading />
   const current = policyOf(stored)
-  const policy = edited ? { ...edited, kept: current.kept } : current
+  const policy = edit ? { ...edit.policy, kept: current.kept } : current
   const refused = error instanceof ApiError && error.field ? { field: fieldOf(error.field), text: messageOf(error) } : null
 
-  /** unsaved: edits that stay in the form. */
-  const save = (wanted: Policy, unsaved: Policy | null = null): Promise<void> =>
+  /** after: what stays of the edit. */
+  const save = (
+    loaded: NetworkPolicy,
+    shown: (network: NetworkPolicy) => Shown,
+    wantedOf: (stored: Policy) => Policy,
+    after: (edit: PolicyEdit, answer: NetworkPolicy) => PolicyEdit | null,
+  ): Promise<void> =>
     run(async () => {
-      const answer = await api
-        .put('/v1/sandboxes/{id}/network', { path, body: requestOf(wanted) })
-        .catch((refusal: unknown) => {
-          throw withLine(refusal, wanted)
-        })
+      const answer = await changeRecord({
+        loaded,
+        shown,
+        read: () => api.get('/v1/sandboxes/{id}/network', { path }),
+        write: record => {
+          const wanted = wantedOf(policyOf(record))
+          const options = { path, body: requestOf(wanted), ifMatch: record }
+          return api.put('/v1/sandboxes/{id}/network', options).catch((refusal: unknown) => {
+            throw withLine(refusal, wanted)
+          })
+        },
+        load: newer => setEdit(before => before && rebased(before, newer)),
+      })
       polled.put(answer)
-      setEdited(unsaved)
+      setEdit(before => before && after(before, answer))
       say(answer.status === 'applied' ? 'The policy is applied.' : 'The policy is saved, and will be applied.')
     })
-  const withEntry = (to: Policy, entry: string): Policy => ({ ...to, allow: [...entriesOf(to.allow), entry].join('\n') })
-  const allow = (entry: string): void => void save(withEntry(current, entry), edited && withEntry(edited, entry))
+  /** The user may have typed more while the policy was sent. */
+  const saveEdit = ({ loaded, policy: saved }: PolicyEdit): Promise<void> =>
+    save(
+      loaded,
+      shownPolicy,
+      ({ kept }) => ({ ...saved, kept }),
+      (now, answer) => (now.policy === saved ? null : { loaded: answer, policy: now.policy }),
+    )
+  const allow = (entry: string): void => {
+    const withEntry = (to: Policy): Policy => ({ ...to, allow: [...new Set([...entriesOf(to.allow), entry])].join('\n') })
+    void save(stored, () => ({}), withEntry, rebased)
+  }
   return (
     <div class="columns">
       <form
@@ -258,7 +292,7 @@ export function Network(props: TabProps) {
         aria-label="Policy"
         onSubmit={event => {
           event.preventDefault()
-          void save(policy)
+          if (edit) void saveEdit(edit)
         }}
       >
         <div class="card-head">
@@ -266,26 +300,32 @@ export function Network(props: TabProps) {
           <State value={stored.status} />
         </div>
         {stored.status_reason && <p class="note">{sentence(stored.status_reason)}</p>}
-        <PolicyFields policy={policy} onChange={setEdited} disabled={!mayWrite} refused={refused} />
-        <Problem error={error} />
+        <PolicyFields
+          policy={policy}
+          onChange={next => setEdit(before => ({ loaded: before?.loaded ?? stored, policy: next }))}
+          disabled={!mayWrite}
+          refused={refused}
+        />
+        <Problem error={error} onLoaded={clear} />
         {mayWrite && (
           <div class="actions end">
-            <Button disabled={edited === null} onClick={() => setEdited(null)}>
+            <Button disabled={edit === null} onClick={() => setEdit(() => null)}>
               Undo
             </Button>
-            <Button type="submit" kind="primary" busy={busy} disabled={edited === null}>
+            <Button type="submit" kind="primary" busy={busy} disabled={edit === null}>
               Save the policy
             </Button>
           </div>
         )}
       </form>
       <div>
-        <Verdict id={sandbox.id} revision={JSON.stringify(stored)} draft={edited && policy} />
+        <Verdict id={sandbox.id} revision={JSON.stringify(stored)} draft={edit && policy} />
         {stored.ask && <Approvals id={sandbox.id} mayWrite={mayWrite} answered={polled.refresh} />}
         <Denials
           id={sandbox.id}
           mayWrite={mayWrite}
           allowed={new Set(stored.allow_out)}
+          busy={busy}
           allow={allow}
           running={sandbox.state !== 'stopped'}
         />

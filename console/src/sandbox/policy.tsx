@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The network policy as a form: of a new sandbox, and of one that is there.
+import { mergeEntries, type Shown } from '../lib/changes'
 import type { Schemas } from '../lib/client'
 import { ApiError } from '../lib/errors'
 import { AreaField, Check, TextField } from '../parts/basic'
@@ -52,6 +53,50 @@ export function requestOf(policy: Policy): Schemas['ReplaceNetwork'] {
     ...policy.kept,
     ...(profiles.length > 0 ? { egress_profiles: profiles } : {}),
   }
+}
+
+/** The policy as the form shows it. */
+export function shownPolicy(network: Schemas['Network']): Shown {
+  const policy = policyOf(network)
+  const words = (isOn: boolean): string => (isOn ? 'on' : 'off')
+  return {
+    'Internet access': words(policy.internet),
+    'Ask about other destinations': words(policy.ask),
+    'Package registries': words(policy.registries),
+    'Public previews': words(policy.publicTraffic),
+    Allow: entriesOf(policy.allow).join(', '),
+    Deny: entriesOf(policy.deny).join(', '),
+    'Egress profiles': policy.profiles,
+  }
+}
+
+/** An edited policy, and the stored one from which the edit began. */
+export interface PolicyEdit {
+  loaded: Schemas['Network']
+  policy: Policy
+}
+
+/** The same edit of a newer policy: it keeps what the user has changed. */
+export function rebased({ loaded, policy: edited }: PolicyEdit, newer: Schemas['Network']): PolicyEdit {
+  const [first, newest] = [policyOf(loaded), policyOf(newer)]
+  const choose = <K extends keyof Policy>(name: K): Policy[K] => (edited[name] === first[name] ? newest : edited)[name]
+  const list = (name: 'allow' | 'deny' | 'profiles', between: string): string =>
+    edited[name] === first[name] || newest[name] === first[name]
+      ? choose(name)
+      : mergeEntries(entriesOf(first[name]), entriesOf(edited[name]), entriesOf(newest[name])).join(between)
+  // A policy that asks has no internet access, so both are of one side.
+  const other = edited.internet === first.internet && edited.ask === first.ask ? newest : edited
+  const policy = {
+    internet: other.internet,
+    ask: other.ask,
+    registries: choose('registries'),
+    publicTraffic: choose('publicTraffic'),
+    allow: list('allow', '\n'),
+    deny: list('deny', '\n'),
+    profiles: list('profiles', ' '),
+    kept: newest.kept,
+  }
+  return { loaded: newer, policy }
 }
 
 /** The line of text that has the entry number index, from 0. */

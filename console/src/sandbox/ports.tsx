@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { useState } from 'preact/hooks'
+import { atField } from '../lib/changes'
 import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
 import { usePoll } from '../lib/poll'
@@ -17,7 +18,7 @@ const WORDS: Record<Port['gateway_status'], string> = {
   blocked: 'public traffic is off',
 }
 
-function ExposeDialog(props: { id: string; onClose: () => void; onDone: () => void }) {
+function ExposeDialog(props: { sandbox: TabProps['sandbox']; onClose: () => void; onDone: () => void }) {
   const [port, setPort] = useState('')
   const [open, setOpen] = useState(false)
   const [https, setHttps] = useState(false)
@@ -27,9 +28,12 @@ function ExposeDialog(props: { id: string; onClose: () => void; onDone: () => vo
       action="Expose"
       onClose={props.onClose}
       submit={async () => {
-        await api.put('/v1/sandboxes/{id}/ports/{port}', {
-          path: { id: props.id, port: Number(port) },
-          body: { protocol: https ? 'https' : 'http', public: open },
+        const path = { id: props.sandbox.id, port: Number(port) }
+        const body = { protocol: https ? 'https' : 'http', public: open } as const
+        // If every port is exposed, a port has a record before somebody sets it.
+        const isNew = !props.sandbox.expose_all_ports
+        await api.put('/v1/sandboxes/{id}/ports/{port}', { path, body, isNew }).catch((refusal: unknown) => {
+          throw atField(refusal, '/port', 'The list of ports has this port already.')
         })
         props.onDone()
         props.onClose()
@@ -165,7 +169,7 @@ export function Ports(props: TabProps) {
           ))}
         </Table>
       )}
-      {adding && <ExposeDialog id={sandbox.id} onClose={() => setAdding(false)} onDone={polled.refresh} />}
+      {adding && <ExposeDialog sandbox={sandbox} onClose={() => setAdding(false)} onDone={polled.refresh} />}
     </section>
   )
 }

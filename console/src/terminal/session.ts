@@ -5,6 +5,7 @@ import { FitAddon } from '@xterm/addon-fit'
 import { SerializeAddon } from '@xterm/addon-serialize'
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal, type ITheme } from '@xterm/xterm'
+import { whenSignedIn } from '../lib/client'
 import { CutError, fromBase64, rpc, rpcStream, toBase64 } from '../lib/dataplane'
 import { ApiError, isAbort, messageOf } from '../lib/errors'
 import { Store } from '../lib/store'
@@ -155,6 +156,7 @@ export class TerminalSession {
     let pause = FIRST_RETRY_MS
     let told = ''
     while (!this.#abort.signal.aborted) {
+      await whenSignedIn()
       try {
         if (this.#pid === null) await this.#start()
         else await this.#follow()

@@ -3,6 +3,7 @@
 // those that another page has left running are found again.
 import '@xterm/xterm/css/xterm.css'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { whenSignedIn } from '../lib/client'
 import { rpc } from '../lib/dataplane'
 import { triedAgain } from '../lib/errors'
 import { useStore } from '../lib/store'
@@ -87,6 +88,7 @@ export function Terminals(props: TabProps) {
     const abort = new AbortController()
     let timer = 0
     const look = async (): Promise<void> => {
+      await whenSignedIn()
       try {
         const { processes = [] } = await rpc<Found>(sandbox.id, 'process.Process/List', {}, abort.signal)
         for (const { pid, tag = '' } of processes)
