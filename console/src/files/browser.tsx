@@ -83,7 +83,7 @@ function NameDialog(props: {
   title: string
   action: string
   name: string
-  /** Names in the directory. The agent of a sandbox replaces a file of that name without asking. */
+  /** Names that exist in the directory. The agent overwrites an existing file without an error. */
   taken: Set<string>
   onClose: () => void
   done: (name: string) => Promise<void>

@@ -50,7 +50,7 @@ class Stream:
         return self
 
     def output(self, kind="stdout"):
-        """Return the next piece of output of that kind. The agent may send keepalives before it."""
+        """Skip keepalives and return the next bytes of stdout, stderr or the terminal."""
         event = next(message["event"] for message in self if "keepalive" not in message["event"])
         return base64.b64decode(event["data"][kind])
 

@@ -10,16 +10,19 @@ from stack import wait_until
 pytestmark = pytest.mark.parallel
 
 
-def asked(program, *words):
-    return subprocess.run([program, *words], capture_output=True, text=True, check=False)
+def answer(program, folder):
+    """Ask for the quota group of a subvolume; return the exit status and the output."""
+    done = subprocess.run([program, "qgroup", "show", "-e", "-f", "--raw", folder],
+                          capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
 
 
 def group_of(program, folder):
     """The fields of the line about a subvolume's quota group, as incusd reads them."""
-    done = asked(program, "qgroup", "show", "-e", "-f", "--raw", folder)
-    assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in done.stdout.splitlines() if not line.startswith(("Qgroupid", "---"))]
-    assert len(lines) == 1, done.stdout
+    code, text = answer(program, folder)
+    assert code == 0, (program, code, text)
+    lines = [line.split() for line in text.splitlines() if not line.startswith(("Qgroupid", "---"))]
+    assert len(lines) == 1, text
     group, referenced, exclusive, most = lines[0][:4]
     return group, int(referenced), int(exclusive), most
 
@@ -35,11 +38,6 @@ def test_a_quota_group(stack, sandbox):
 def test_no_quota_group(stack, sandbox, tmp_path):
     """A folder that is no subvolume, on this file system and on another one, and none at all."""
     inside, ours = stack.instance_dir(sandbox.instance) / "rootfs", stack.host_dir / "incus-bin" / "bin" / "btrfs"
-
-    def answer(program, folder):
-        done = asked(program, "qgroup", "show", "-e", "-f", "--raw", folder)
-        return done.returncode, done.stdout
-
     for folder in (inside, tmp_path, tmp_path / "absent"):
         # The sizes of a running sandbox may change between the two answers.
         wait_until(lambda folder=folder: answer(ours, folder) == answer("btrfs", folder), 30, f"the same answer for {folder}")

@@ -309,7 +309,7 @@ static pid_t start_disable(void)
     _exit(credential_disable(db, alice.id, &err) < 0);
 }
 
-/* MariaDB refreshes innodb_trx only if the last query of it is 0.1 s ago (trx0i_s.cc). */
+/* MariaDB refreshes innodb_trx only 0.1 s after the previous query of that table (trx0i_s.cc). */
 static void await_lock_wait(MYSQL *watcher)
 {
     int64_t until_ms = clock_monotonic_ms() + 4000;
