@@ -127,8 +127,12 @@ struct host_largest {
 /* Return the most that any host of the deployment could give to one sandbox while the host is
  * empty. The numbers may be some seconds old. */
 int host_largest(struct db *db, struct host_largest *largest, struct error **err);
-/* Check whether any host could give this much. *fits is true while there is no host. */
-int host_size_fits(struct db *db, uint32_t cpu, uint32_t memory_mb, bool *fits, struct error **err);
+/* Check that some host of the deployment could hold a sandbox of this size. Succeed while there is
+ * no host. cpu_field, memory_field: the inputs that chose the processors and the memory. One of the
+ * two may be NULL: then the other input chose both.
+ * Errors: ERR_INVALID_REQUEST with the field and, as "largest", the largest size of any host. */
+int host_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const char *cpu_field,
+                    const char *memory_field, struct error **err);
 /* Delete the row of a host that drains, joins or is lost, with the token by which it joined. It may
  * hold only template sources and warm instances; these stay on its disks without a row. Errors:
  * ERR_NOT_FOUND, ERR_INVALID_REQUEST. */

@@ -47,13 +47,26 @@ int host_largest(struct db *db, struct host_largest *largest, struct error **err
     return 0;
 }
 
-int host_size_fits(struct db *db, uint32_t cpu, uint32_t memory_mb, bool *fits, struct error **err)
+int host_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const char *cpu_field,
+                    const char *memory_field, struct error **err)
 {
+    bool fits;
     struct host_largest largest;
     if (host_largest(db, &largest, err) < 0)
         return -1;
-    *fits = !largest.cpu;
-    return *fits ? 0
-                 : db_query_finds(db, &fits_statement, DB_ARGS(db_u64(cpu), db_u64(memory_mb)),
-                                  fits, err);
+    if (!largest.cpu)
+        return 0;
+    if (db_query_finds(db, &fits_statement, DB_ARGS(db_u64(cpu), db_u64(memory_mb)), &fits, err) <
+        0)
+        return -1;
+    if (fits)
+        return 0;
+    bool is_memory = memory_field && (!cpu_field || cpu <= largest.cpu);
+    error_set_field(err, ERR_INVALID_REQUEST, is_memory ? memory_field : cpu_field,
+                    "No host of this deployment can give a sandbox %u vCPUs with %u MiB of memory; "
+                    "the largest has %u vCPUs and %u MiB.",
+                    cpu, memory_mb, largest.cpu, largest.memory_mb);
+    return error_add_detail(err, "largest",
+                            json_pack("{s:I, s:I}", "cpu", (json_int_t)largest.cpu, "memory_mb",
+                                      (json_int_t)largest.memory_mb));
 }

@@ -60,13 +60,6 @@ struct sandbox_create {
 int sandbox_create_queued(struct worker *worker, const struct sandbox_create *request,
                           struct sandbox *sandbox, struct error **err);
 
-/* Check that some host of the deployment could hold a sandbox of this size. cpu_field,
- * memory_field: the inputs that chose the processors and the memory. One of the two may be NULL:
- * then the other input chose both.
- * Errors: ERR_INVALID_REQUEST with the field and, as "largest", the largest size of any host. */
-int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const char *cpu_field,
-                       const char *memory_field, struct error **err);
-
 /* Do the checks of a create that need no locks, without making anything. network may be NULL.
  * Errors: those of sandbox_create(). */
 int sandbox_create_check(struct worker *worker, const struct sandbox_create *request,

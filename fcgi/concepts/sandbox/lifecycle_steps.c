@@ -132,12 +132,11 @@ static int take_turn(const struct begin *begin, struct error **err)
 {
     enum sandbox_state to;
     error_auto refusal = NULL;
-    return begin->event == SANDBOX_EVENT_DELETE ||
-                   sandbox_state_next(begin->work->sandbox.state, begin->event, &to, &refusal) <
-                       0 ||
-                   pool_resume_start(begin->work->worker->pool)
-               ? 0
-               : error_set(err, ERR_SHARE_USED_UP, "Too many other sandboxes are starting.");
+    if (begin->event == SANDBOX_EVENT_DELETE ||
+        sandbox_state_next(begin->work->sandbox.state, begin->event, &to, &refusal) < 0 ||
+        pool_resume_start(begin->work->worker->pool))
+        return 0;
+    return error_set(err, ERR_SHARE_USED_UP, "Too many other sandboxes are starting.");
 }
 
 /* The dispatcher may be stopping the instance of a paused sandbox. A delete need not wait. */

@@ -80,25 +80,6 @@ static void take_source(const struct sandbox_create *request, const struct plan 
         sandbox->resources.disk_gb = checkpoint->disk_gb;
 }
 
-int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const char *cpu_field,
-                       const char *memory_field, struct error **err)
-{
-    bool fits;
-    struct host_largest largest;
-    if (host_size_fits(db, cpu, memory_mb, &fits, err) < 0 || host_largest(db, &largest, err) < 0)
-        return -1;
-    if (fits)
-        return 0;
-    bool is_memory = memory_field && (!cpu_field || cpu <= largest.cpu);
-    error_set_field(err, ERR_INVALID_REQUEST, is_memory ? memory_field : cpu_field,
-                    "No host of this deployment can give a sandbox %u vCPUs with %u MiB of memory; "
-                    "the largest has %u vCPUs and %u MiB.",
-                    cpu, memory_mb, largest.cpu, largest.memory_mb);
-    return error_add_detail(err, "largest",
-                            json_pack("{s:I, s:I}", "cpu", (json_int_t)largest.cpu, "memory_mb",
-                                      (json_int_t)largest.memory_mb));
-}
-
 static int check_isolation(const struct sandbox *sandbox, const struct plan *plan,
                            struct error **err)
 {
@@ -129,9 +110,9 @@ static int check_size(const struct work *work, const struct sandbox_create *requ
     const struct runtime_resources *resources = &work->sandbox.resources;
     if (!request->cpu && !request->memory_mb)
         return 0;
-    return sandbox_check_size(work->worker->db, resources->cpu, resources->memory_mb,
-                              request->cpu ? "/cpu" : NULL,
-                              request->memory_mb ? "/memory_mb" : NULL, err);
+    return host_check_size(work->worker->db, resources->cpu, resources->memory_mb,
+                           request->cpu ? "/cpu" : NULL, request->memory_mb ? "/memory_mb" : NULL,
+                           err);
 }
 
 /* Do all checks that need no locks. */
@@ -708,8 +689,8 @@ static bool no_host_is_so_large(const struct work *work, const struct sandbox_cr
     const char *field = request->source_field ? request->source_field : "/template";
     error_auto too_large = NULL;
     if ((*err)->code != ERR_NO_CAPACITY ||
-        sandbox_check_size(work->worker->db, resources->cpu, resources->memory_mb, field, field,
-                           &too_large) == 0 ||
+        host_check_size(work->worker->db, resources->cpu, resources->memory_mb, field, field,
+                        &too_large) == 0 ||
         too_large->code != ERR_INVALID_REQUEST)
         return false;
     error_clear(err);

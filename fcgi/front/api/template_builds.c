@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/notify.h"
 #include "base/str.h"
+#include "host/host.h"
 #include "http/schema.h"
 #include "recipe/recipe.h"
 #include "recipe/recipe_file.h"
@@ -128,9 +129,9 @@ int template_builds_baseline(struct api *api, const json_t *body,
         return -1;
     if (plan_check_memory(&plan, wanted->memory_mb, "/runtime_baseline/memory_mb", err) < 0)
         return -1;
-    return sandbox_check_size(api->worker.db, wanted->cpu, wanted->memory_mb,
-                              cpu || !memory_mb ? "/runtime_baseline/cpu" : NULL,
-                              memory_mb ? "/runtime_baseline/memory_mb" : NULL, err);
+    return host_check_size(api->worker.db, wanted->cpu, wanted->memory_mb,
+                           cpu || !memory_mb ? "/runtime_baseline/cpu" : NULL,
+                           memory_mb ? "/runtime_baseline/memory_mb" : NULL, err);
 }
 
 /* Return the members of a body with steps, without its base. */

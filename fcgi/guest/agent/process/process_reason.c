@@ -45,7 +45,7 @@ static void read_name(pid_t pid, char name[NAME_SIZE])
 
 static void tell_memory(struct process_end *end, pid_t pid)
 {
-    char name[NAME_SIZE] = "", limit[48] = "its memory";
+    char name[NAME_SIZE] = "", limit[28] = "its memory";
     bool itself = WIFSIGNALED(end->wait_status) && WTERMSIG(end->wait_status) == SIGKILL;
     uint64_t memory_mb = group_memory_mb();
     if (itself)
