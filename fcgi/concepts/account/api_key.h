@@ -64,10 +64,13 @@ void principal_deinit(struct principal *principal);
 
 struct principal_cache;
 
-/* Find the principal of an Authorization header ("Bearer slk_…"; NULL: the request has none).
- * Unknown, malformed, expired and revoked keys all get the same ERR_UNAUTHORIZED. Sends one query,
- * a small one for a key in the cache (NULL: no cache). Writes last_used_at at most once a
- * minute. */
+/* Find the principal of an Authorization header ("Bearer slk_…"; NULL: the request has none). Also
+ * accepts the tokens of ssh_token_make() and of a volume (account/volume_token.h). Unknown,
+ * malformed, expired and revoked keys all get the same ERR_UNAUTHORIZED.
+ *
+ * Sends one query without a cache (NULL). With a cache it sends a small query for the access
+ * revision. A changed revision, and a key that the cache lacks, need another query each. Writes
+ * last_used_at at most once a minute. */
 int principal_authenticate(struct principal_cache *cache, struct db *db, const struct keyring *ring,
                            const char *authorization, struct principal *principal,
                            struct error **err);
@@ -108,7 +111,7 @@ const struct team *principal_team_of_id(const struct principal *principal, const
 /* Return whether the key reaches the team with this id. */
 bool principal_reaches(const struct principal *principal, const char *team_id);
 
-/* Return the user's role in the team with this id, which the key reaches. */
+/* Return the user's role in the team with this id; ROLE_VIEWER if the key does not reach it. */
 enum team_role principal_role(const struct principal *principal, const char *team_id);
 
 /* Return whether it may see the deployment itself: its user owns the deployment's team, and the key

@@ -25,7 +25,9 @@ int api_key_row_used(struct db *db, const char *id, int64_t now_ms, int64_t befo
                      struct error **err);
 
 /* Insert a key and the teams that it names. The user must be a member of each. Fills in key->teams.
- * Errors: ERR_TEAM_FORBIDDEN. */
+ * Errors: ERR_TEAM_FORBIDDEN, ERR_INVALID_REQUEST (the user has API_KEYS_MAX keys),
+ * ERR_UNAUTHORIZED (the key that asks was revoked meanwhile), ERR_DB_DUPLICATE (the SSH public key
+ * signs in a user already). */
 int api_key_row_insert(struct db *db, const struct api_key_request *request, uint16_t hash_key_id,
                        const unsigned char hash[MAC_BYTES], struct api_key *key,
                        struct error **err);

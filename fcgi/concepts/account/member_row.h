@@ -12,8 +12,8 @@
     " WHERE m.team_id = " table ".team_id AND m.user_id = " table "." column \
     " AND m.role = 'owner' AND o.disabled_at_ms IS NULL)"
 
-/* Lock the team's row and check that it takes one more member. Errors: ERR_INVALID_REQUEST (the
- * team is personal, or full). */
+/* Lock the team's row and check that it takes one more member. Errors: ERR_NOT_FOUND (the team was
+ * removed), ERR_INVALID_REQUEST (the team is personal, or full). */
 int member_row_check_room(struct db *db, const char *team_id, struct error **err);
 
 /* A membership to insert. */

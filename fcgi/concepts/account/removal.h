@@ -13,6 +13,7 @@ int team_remove(struct db *db, const char *slug, struct error **err);
 
 /* Remove a user with keys, sign-ins and memberships. The heir becomes an owner of the teams that
  * have no other owner, also of the personal one. Without an heir (NULL), such teams are removed if
- * they hold nothing and have no other members. Errors: ERR_NOT_FOUND (user, heir), ERR_LAST_OWNER
- * (another such team would be left without an owner). */
+ * they hold nothing and have no other members. Errors: ERR_NOT_FOUND (user, heir),
+ * ERR_INVALID_REQUEST (the heir is the user), ERR_LAST_OWNER (another such team would be left
+ * without an owner). */
 int user_remove(struct db *db, const char *name, const char *heir, struct error **err);

@@ -51,7 +51,7 @@ int ssh_certificate_user(struct db *db, const struct ssh_certificate *certificat
 
 /* Sign in the certificate's user. All certificates of one user and one authority share an SSH key
  * of the user; the first sign-in makes this key. Its fingerprint is unique. Errors:
- * ERR_UNAUTHORIZED. */
+ * ERR_UNAUTHORIZED, ERR_INVALID_REQUEST (the user has API_KEYS_MAX keys). */
 int ssh_certificate_login(struct db *db, const struct keyring *ring,
                           const struct ssh_certificate *certificate,
                           char fingerprint[SSH_FINGERPRINT_SIZE], struct ssh_login *login,

@@ -16,10 +16,12 @@ struct ssh_piece {
 /* Take a string of the wire format: a length of four bytes, big-endian, then the bytes. False: the
  * bytes end earlier. */
 bool ssh_piece_take(const unsigned char **at, const unsigned char *end, struct ssh_piece *piece);
+/* Return whether the part has exactly the bytes of the text. */
 bool ssh_piece_is(const struct ssh_piece *piece, const char *text);
 
 /* Take the bytes after the name in a key of the type. False: an unknown type, or wrong bytes. */
 bool ssh_key_bytes_take(const char *type, const unsigned char **at, const unsigned char *end);
 
+/* Write the SHA-256 of a key's bytes in base64, as ssh-keygen prints it after "SHA256:". */
 void ssh_fingerprint(const unsigned char *bytes, size_t size,
                      char fingerprint[SSH_FINGERPRINT_SIZE]);

@@ -29,6 +29,7 @@
 /* An answer of the owner. */
 enum approval_answer { APPROVAL_ONCE, APPROVAL_MINUTES, APPROVAL_ALWAYS, APPROVAL_NEVER };
 extern const char *const approval_answer_names[]; /* ends with NULL */
+/* Return the answer of a name. The caller has checked the name: any other text means never. */
 enum approval_answer approval_answer_parse(const char *name);
 
 struct approval {

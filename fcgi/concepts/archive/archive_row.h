@@ -60,8 +60,10 @@ int archive_row_forget(struct db *db, const char *id, struct error **err);
 /* Count copies and removals whose last error came from the storage. */
 int archive_row_failing(struct db *db, uint64_t *count, struct error **err);
 
+/* Check whether a row names this object of the storage. */
 int archive_row_knows(struct db *db, const char *key, bool *known, struct error **err);
 
-/* List complete copies by their ids, from the first id after `after` ("": the first of all). */
+/* List complete copies by their ids, from the first id after `after` ("": the first of all). The
+ * caller ends with archive_deinit() for each. */
 int archive_row_list(struct db *db, const char *after, unsigned limit, struct archive *list,
                      unsigned *count, struct error **err);

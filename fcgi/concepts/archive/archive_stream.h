@@ -4,7 +4,8 @@
  * secretstream (XChaCha20-Poly1305). Each chunk is bound to its place and to the id of the copy;
  * the last one is marked as the last.
  *
- * Writer and reader offer a FILE to their callers. They hold one part of the object in memory.
+ * Writer and reader offer a FILE to their callers. They hold one part of the object in memory. They
+ * borrow the storage until they are freed; the reader also borrows the key ring and the archive.
  */
 #pragma once
 

@@ -27,7 +27,7 @@ struct audit_link {
 };
 
 /* Bind a batch of rows that have no link yet. *last: the newest link. *more: there may be further
- * rows. Does nothing while another dispatcher extends the chain. */
+ * rows. While another dispatcher extends the chain, the call does nothing, and *last stays. */
 int audit_chain_extend(struct db *db, const struct keyring *ring, struct audit_link *last,
                        bool *more, struct error **err);
 

@@ -80,7 +80,8 @@ struct dockerfile {
     size_t stage_count;
 };
 
-/* Take a Dockerfile apart. text has size bytes. The caller frees *file. */
+/* Take a Dockerfile apart. text has size bytes. The caller frees *file, also after an
+ * error. */
 int dockerfile_parse(const char *text, size_t size, struct dockerfile **file, struct error **err);
 void dockerfile_free(struct dockerfile *file);
 
@@ -149,7 +150,8 @@ bool dockerfile_user_read(const char *text, struct dockerfile_user *user);
 char *dockerfile_owner(const char *given);
 
 /* Plan the build of one stage. Errors also: the fields /target, /build_args, and /context (the
- * stage copies files, and there is no context). The caller calls dockerfile_plan_deinit(). */
+ * stage copies files, and there is no context). The caller calls dockerfile_plan_deinit(), also
+ * after an error. */
 int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build *build,
                     struct dockerfile_plan *plan, struct error **err);
 void dockerfile_plan_deinit(struct dockerfile_plan *plan);

@@ -54,7 +54,7 @@ struct dockerfile_value {
 };
 
 /* Remove the quotes of a part of an instruction's text, and expand its variables. The caller frees
- * value->text. */
+ * value->text, also after an error. */
 int dockerfile_expand(const struct dockerfile *file, const struct dockerfile_instruction *one,
                       const struct dockerfile_word *word, const struct dockerfile_scope *scope,
                       struct dockerfile_value *value, struct error **err);
@@ -64,14 +64,15 @@ struct dockerfile_apart {
     size_t at;
     const char *text;
 };
-/* Expand the variables of such a text; its quotes stay. The caller frees value->text. */
+/* Expand the variables of such a text; its quotes stay. The caller frees value->text, also
+ * after an error. */
 int dockerfile_expand_text(const struct dockerfile *file, const struct dockerfile_instruction *one,
                            const struct dockerfile_apart *apart,
                            const struct dockerfile_scope *scope, struct dockerfile_value *value,
                            struct error **err);
 
-/* Expand the variables of a here-document; its quotes stay. All must be known. *text: the
- * caller's. */
+/* Expand the variables of a here-document; its quotes stay. All must be known. The caller
+ * frees *text, also after an error. */
 int dockerfile_expand_heredoc(const struct dockerfile *file,
                               const struct dockerfile_instruction *one,
                               const struct dockerfile_heredoc *heredoc,

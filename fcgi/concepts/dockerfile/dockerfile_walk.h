@@ -34,8 +34,8 @@ struct dockerfile_walk {
 /* Add a step; takes the reference. */
 int dockerfile_walk_add(struct dockerfile_walk *walk, json_t *step, struct error **err);
 
-/* Expand a word. walk_expand_known() refuses variables that the file does not set. The caller frees
- * the result. */
+/* Expand a word. dockerfile_walk_expand_known() refuses variables that the file does not set. The
+ * caller frees the result, also after an error. */
 int dockerfile_walk_expand(const struct dockerfile_walk *walk, const struct dockerfile_word *word,
                            struct dockerfile_value *value, struct error **err);
 int dockerfile_walk_expand_known(const struct dockerfile_walk *walk,

@@ -57,6 +57,8 @@ struct event_seldom {
     int (*also)(struct db *db, void *context, struct error **err);
     void *context;
 };
+/* Add the event in a transaction of its own, unless an event of this kind was added about the
+ * subject within interval_ms. Takes over the reference of note.data in any case. */
 int event_add_seldom(struct db *db, const struct event_seldom *seldom, struct error **err);
 
 /* --- numbering and deleting, for the dispatcher --- */

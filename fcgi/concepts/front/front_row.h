@@ -17,6 +17,8 @@ int front_row_keys(struct db *db, struct front_key **keys, unsigned *count, stru
 /* Store a key. A known key under this id stays; it is marked as in use if either is. */
 int front_row_add_key(struct db *db, const struct front_key *key, struct error **err);
 
+/* Store the settings of a front node that runs now, and delete the nodes that were not seen for a
+ * day. */
 int front_row_put(struct db *db, const char *name, const char *settings, struct error **err);
 
 struct front_row {

@@ -179,16 +179,18 @@ int host_place_on(struct db *db, uint32_t host_id, const struct runtime_resource
 int host_reserve(struct db *db, uint32_t host_id, const struct runtime_resources *resources,
                  struct error **err);
 
-/* Reserve room for a new sandbox on a host that is chosen already. A draining host has no room. */
+/* Reserve room for a new sandbox on a host that is chosen already, and promise its disk. A draining
+ * host has no room. Errors: ERR_NO_CAPACITY, ERR_INSUFFICIENT_STORAGE. */
 int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_resources *resources,
                      struct error **err);
 
-/* Free reserved room, inside a transaction. */
+/* Free the reserved vCPUs and memory, inside a transaction. The promise of the disk ends when
+ * host_pool_put() counts again. */
 int host_room_give(struct db *db, uint32_t host_id, const struct runtime_resources *resources,
                    struct error **err);
 
 /* Promise disk_gb more of a host's storage pool, inside a transaction. 0: only check that the pool
- * has room. Errors: ERR_INSUFFICIENT_STORAGE. */
+ * has room. A pool that was never measured has room. Errors: ERR_INSUFFICIENT_STORAGE. */
 int host_disk_reserve(struct db *db, uint32_t host_id, uint32_t disk_gb, struct error **err);
 
 /* Store the measured size of the storage pool, and count the promises again. */

@@ -14,8 +14,9 @@ struct runtimes;
 typedef int runtimes_opener(const struct runtime_host *host, struct runtime **runtime,
                             struct error **err);
 
+/* Make the connections of a process; none is open yet. settings is borrowed. */
 struct runtimes *runtimes_new(const struct settings *settings);
-void runtimes_free(struct runtimes *runtimes);
+void runtimes_free(struct runtimes *runtimes); /* NULL is allowed */
 
 /* Use another daemon than Incus on all hosts. Call it before the first runtimes_get(). */
 void runtimes_open_by(struct runtimes *runtimes, runtimes_opener *opener);
@@ -23,9 +24,9 @@ void runtimes_open_by(struct runtimes *runtimes, runtimes_opener *opener);
 /* Call hosts also when they are known not to answer; for the monitors that check this. */
 void runtimes_regardless(struct runtimes *runtimes);
 
-/* Return the connection to a host, owned by runtimes and without a tick. It is opened again when
- * the host's row has changed. Errors: ERR_NOT_FOUND; ERR_HOST_UNREACHABLE and ERR_HOST_LOST, worded
- * for clients; those of the database. */
+/* Return the connection to a host, owned by runtimes and without a tick. When the host's row has
+ * changed, a later call for the host closes it and opens another. Errors: ERR_NOT_FOUND;
+ * ERR_HOST_UNREACHABLE and ERR_HOST_LOST, worded for clients; those of the database. */
 int runtimes_get(struct runtimes *runtimes, struct db *db, uint32_t host_id,
                  struct runtime **runtime, struct error **err);
 
@@ -64,6 +65,6 @@ struct relay_place {
 int runtimes_relay(struct runtimes *runtimes, struct db *db, uint32_t host_id,
                    struct relay_place *relay, struct error **err);
 
-/* Return the firewall of a host for which runtimes_get() was called before; NULL: the host has
- * none. */
+/* Return the firewall of a host for which runtimes_get() was called before, owned by runtimes like
+ * the connection; NULL: the host has no firewall. */
 struct firewall *runtimes_firewall(struct runtimes *runtimes, uint32_t host_id);

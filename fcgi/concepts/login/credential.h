@@ -54,18 +54,20 @@ int credential_set_password(struct db *db, const struct credential *credential, 
 
 /* Make a secret for the second factor. It has no effect before credential_confirm_totp(). Errors:
  * ERR_INVALID_REQUEST when the second factor is on, and for a user without a password, who could
- * not turn it off. */
+ * not turn it off; ERR_INVALID_CREDENTIALS when the user's credentials have changed meanwhile. */
 int credential_begin_totp(struct db *db, const struct keyring *ring,
                           const struct credential *credential, char secret[OTP_SECRET_SIZE],
                           struct error **err);
 
 /* Turn the second factor on with its first code, and make the recovery codes; the caller wipes
- * them. Errors: ERR_INVALID_REQUEST (no secret, on already, a wrong code). */
+ * them. Errors: ERR_INVALID_REQUEST (no secret, on already, a wrong code), ERR_INVALID_CREDENTIALS
+ * (the user's credentials have changed meanwhile). */
 int credential_confirm_totp(struct db *db, const struct keyring *ring,
                             const struct credential *credential, const char *code,
                             char codes[RECOVERY_CODES][RECOVERY_CODE_SIZE], struct error **err);
 
-/* Turn the second factor off, and delete the recovery codes. */
+/* Turn the second factor off, and delete the recovery codes. Errors: ERR_INVALID_CREDENTIALS when
+ * the user's credentials have changed meanwhile. */
 int credential_end_totp(struct db *db, const struct credential *credential, struct error **err);
 
 /* Remove all credentials of the user, also passkeys, and end the user's sign-ins. */

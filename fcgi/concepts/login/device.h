@@ -51,7 +51,7 @@ struct device_user {
 
 /* Make the API key for the program's secret, once, and return its user. End with api_key_deinit(),
  * and wipe key_text. Errors: ERR_AUTHORIZATION_PENDING, ERR_SLOW_DOWN, ERR_ACCESS_DENIED,
- * ERR_EXPIRED_TOKEN. */
+ * ERR_EXPIRED_TOKEN; those of api_key_create(), after which the login is used up too. */
 int device_take_key(struct db *db, const struct keyring *ring, const struct settings *settings,
                     const char *text, struct api_key *key, char key_text[API_KEY_TEXT_SIZE],
                     struct device_user *user, struct error **err);

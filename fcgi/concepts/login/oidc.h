@@ -14,7 +14,8 @@
 #define OIDC_MEMORY_MAX 2048 /* bytes of the cookie */
 #define OIDC_RETURN_MAX 512  /* bytes of the return path */
 
-/* Check a path of the console: it starts with exactly one '/', and has no control characters. */
+/* Check a path of the console: it starts with exactly one '/', has at most OIDC_RETURN_MAX bytes,
+ * and no backslash or control character. */
 bool oidc_return_is_valid(const char *path);
 
 /* Append the address to which the browser goes, and the cookie with which it returns. Errors:

@@ -12,9 +12,10 @@
 
 struct oidc_provider;
 
-/* Make a provider from the settings, which are borrowed. Returns NULL when they name none. */
+/* Make a provider from the settings, which are borrowed. Returns NULL when oidc_issuer or
+ * console_url is not set. */
 struct oidc_provider *oidc_provider_new(const struct settings *settings);
-void oidc_provider_free(struct oidc_provider *provider);
+void oidc_provider_free(struct oidc_provider *provider); /* NULL is allowed */
 
 /* Return the address to which a browser goes to sign in; borrowed. Errors: ERR_RUNTIME_UNAVAILABLE
  * (no answer, or not a usable one). */

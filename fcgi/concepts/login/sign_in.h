@@ -59,11 +59,12 @@ int sign_in_as_new_member(const struct sign_in *by, const struct team_link *link
                           struct error **err);
 
 /* Change the password of the user who is signed in as login_id, and end the user's other sign-ins.
- * Errors: those of sign_in_with_password(), with the fields "/old" and "/new". */
+ * Errors: those of sign_in_ask_password() ("/old"), ERR_INVALID_REQUEST ("/new"),
+ * ERR_INVALID_CREDENTIALS (the user's credentials have changed meanwhile). */
 int sign_in_change_password(const struct sign_in *by, const char *user_id, const char *login_id,
                             const char *old_password, const char *new_password, struct error **err);
 
-/* Check the user's password again before a grave change. Errors: ERR_INVALID_CREDENTIALS with the
- * field, ERR_RATE_LIMITED. */
+/* Check the user's password again before a grave change. The caller wipes *credential. Errors:
+ * ERR_INVALID_CREDENTIALS with the field, ERR_RATE_LIMITED. */
 int sign_in_ask_password(const struct sign_in *by, const char *user_id, const char *password,
                          const char *field, struct credential *credential, struct error **err);

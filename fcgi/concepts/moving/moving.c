@@ -214,13 +214,17 @@ int moving_wait(struct worker *worker, const char *id, int64_t give_up_ms, bool 
 {
     struct move move;
     bool found;
+    char failure[MOVE_FAILURE_SIZE];
+    *arrived = false;
     do {
         if (move_find(worker->db, id, &move, &found, err) < 0)
             return -1;
-        bool copies = found && (move.state == MOVE_COPYING || move.state == MOVE_COPIED);
-        *arrived = !copies && !(found && move.last_error[0]);
-        if (!copies)
+        if (!found || (move.state != MOVE_COPYING && move.state != MOVE_COPIED)) {
+            if (move_failure(worker->db, id, failure, err) < 0)
+                return -1;
+            *arrived = !*failure;
             return 0;
+        }
         pool_suspend_start(worker->pool);
         clock_sleep_ms(LOOK_MS);
     } while (clock_monotonic_ms() < give_up_ms);

@@ -69,7 +69,7 @@ void firewall_previews_end_begin(struct firewall *firewall, uint32_t address, ui
 #define FIREWALL_RELAY_PATH "/v1/relay"
 void firewall_relay_begin(struct firewall *firewall, const char *certificate, const char *key);
 
-/* Check whether the running call has reached the firewall, which then completes it even if no
+/* Check whether the running call was sent to the firewall, which then completes it even if no
  * caller waits. */
 bool firewall_told(const struct firewall *firewall);
 

@@ -31,7 +31,8 @@ struct protected_networks {
 int protected_open(struct protected_networks *networks, const char *text, struct error **err);
 
 /* Fill open from another setting, for programs outside sandboxes: every network may be opened.
- * setting: its name, for errors. */
+ * setting: its name, for errors. Errors: ERR_CONFIG for text that is not a network, and when there
+ * are too many. */
 int protected_open_any(struct protected_networks *networks, const char *setting, const char *text,
                        struct error **err);
 

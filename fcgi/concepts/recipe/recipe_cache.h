@@ -30,6 +30,7 @@ struct recipe_keys {
 };
 /* Return whether the digests of an image and of its layers are still to be asked for. */
 bool recipe_lacks_digests(const json_t *step);
+/* Read the keys of the recipe's steps, up to the first step without a key. */
 int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, const json_t *recipe,
                      struct recipe_keys *keys, struct error **err);
 

@@ -53,9 +53,9 @@ int recipe_file_expect(struct db *db, const char *team_id, const char *hash,
 int recipe_file_get(struct db *db, const char *id, struct recipe_file *file, struct error **err);
 
 /* Write an archive. read() returns bytes, size in all; 0 at their end, -1 when the upload broke
- * off. An older archive with the same hash is deleted. Errors: ERR_BODY_TOO_LARGE,
- * ERR_BUILD_QUOTA_EXCEEDED, ERR_INVALID_REQUEST (it is written already, or the upload broke off),
- * ERR_NOT_FOUND (deleted meanwhile). */
+ * off. A failed upload deletes the archive. An older archive with the same hash is deleted. Errors:
+ * ERR_BODY_TOO_LARGE, ERR_BUILD_QUOTA_EXCEEDED, ERR_INVALID_REQUEST (it is written already, or the
+ * upload broke off), ERR_NOT_FOUND (deleted meanwhile). */
 struct recipe_upload {
     int64_t size;
     long (*read)(void *context, char *data, size_t size);

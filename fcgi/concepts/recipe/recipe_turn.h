@@ -68,6 +68,8 @@ int recipe_turn_add_triggers(struct recipe_turn *turn, const struct recipe_place
 
 /* --- recipe_caching.c --- */
 
+/* Return whether steps of this build are cached: it runs steps now, and the settings give the cache
+ * room. */
 bool recipe_turn_may_cache(const struct recipe_turn *turn);
 
 /* Find the version whose files this one may have, or the cached steps with which the sandbox may

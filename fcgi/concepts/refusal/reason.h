@@ -17,7 +17,9 @@ enum refusal_reason {
 const char *refusal_reason_name(enum refusal_reason reason);
 /* Return 0, or -1 when no reason has this name. */
 int refusal_reason_parse(const char *name, enum refusal_reason *reason);
+/* Return the HTTP status of the answer. is_preview: a browser asked for a preview. */
 int refusal_reason_status(enum refusal_reason reason, bool is_preview);
+/* Return the code and the message of the JSON body. */
 const char *refusal_reason_code(enum refusal_reason reason);
 const char *refusal_reason_sentence(enum refusal_reason reason);
 

@@ -66,7 +66,8 @@ int sandbox_create_check(struct worker *worker, const struct sandbox_create *req
                          struct error **err);
 
 /* Create a sandbox and wait until it is ready. A failure leaves nothing behind. Errors:
- * ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details, ERR_NAME_TAKEN. */
+ * ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details, ERR_STOPPED_QUOTA_EXCEEDED (the team
+ * has more stopped sandboxes than its plan keeps), ERR_NAME_TAKEN. */
 int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct error **err);
 
@@ -154,7 +155,8 @@ struct checkpoint_create {
 
 /* Make a checkpoint of a sandbox. The call waits for operations in progress. The sandbox continues
  * to run; with memory it is frozen for a moment. A failure leaves nothing behind. Errors:
- * ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details, ERR_SANDBOX_NOT_RUNNING,
+ * ERR_CHECKPOINT_QUOTA_EXCEEDED with limit and use, ERR_STOPPED_QUOTA_EXCEEDED and
+ * ERR_INSUFFICIENT_STORAGE (the memory has no room), ERR_SANDBOX_NOT_RUNNING,
  * ERR_MEMORY_NOT_KEPT. */
 int sandbox_checkpoint(struct worker *worker, const char *id,
                        const struct checkpoint_create *request, struct checkpoint *checkpoint,
@@ -207,7 +209,8 @@ int sandbox_fork(struct worker *worker, const char *id, const struct sandbox_for
                  struct sandbox_forked *list, struct error **err);
 
 /* Find the sandboxes that an earlier attempt made from the checkpoint `copy`, when its worker is
- * gone. *count: how many. The caller frees. Errors: ERR_REQUEST_IN_PROGRESS. */
+ * gone. *count: how many. The caller sets *list to NULL before, and ends with
+ * sandbox_forked_free(), also after an error. Errors: ERR_REQUEST_IN_PROGRESS. */
 int sandbox_fork_found(struct db *db, const struct checkpoint *copy, struct sandbox_forked **list,
                        unsigned *count, struct error **err);
 

@@ -51,7 +51,8 @@ int operation_set_turn(struct db *db, const struct operation *operation, unsigne
 int operation_set_host(struct db *db, struct operation *operation, uint32_t host_id,
                        struct error **err);
 
-/* Read the result of an operation. failure: the recorded text, owned by the caller. */
+/* Read the result of an operation. failure: the recorded text, owned by the caller. Errors:
+ * ERR_NOT_FOUND. */
 enum operation_state { OPERATION_RUNNING, OPERATION_DONE, OPERATION_FAILED, OPERATION_SUPERSEDED };
 int operation_outcome(struct db *db, const char *id, enum operation_state *state, char **failure,
                       struct error **err);

@@ -46,7 +46,8 @@ int quota_reserve(struct db *db, const char *team_id, const struct runtime_resou
                   struct error **err);
 
 /* Take quota for a new sandbox. A pause is never refused because a team has too many stopped
- * sandboxes. While a team has more than its plan keeps, it gets no new sandbox instead. */
+ * sandboxes. While a team has more than its plan keeps, it gets no new sandbox instead. Errors: as
+ * quota_reserve(), and ERR_STOPPED_QUOTA_EXCEEDED with limit and use. */
 int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_resources *resources,
                       struct error **err);
 

@@ -12,7 +12,7 @@
 #include "sandbox/sandbox.h"
 
 /* Inside a transaction, for a new sandbox: take its quota. The code that chooses the host takes the
- * room. Errors: ERR_SANDBOX_QUOTA_EXCEEDED. */
+ * room. Errors: those of quota_reserve_new(). */
 int reservation_take_quota(struct db *db, struct sandbox *sandbox, struct error **err);
 
 /* Take quota and room on the chosen host, and hold the template version, in one statement. It locks

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Write events (event/event.h) about the moves and the near future of a sandbox. All calls but
- * sandbox_tell_refused() belong into the transaction of the change. */
+/* Write events (event/event.h) about the moves and the near future of a sandbox. The
+ * transaction of a change calls the function for its event. sandbox_tell_refused() and the
+ * functions for the dispatcher are transactions of their own. */
 #pragma once
 
 #include "event/event.h"
@@ -56,7 +57,6 @@ int sandbox_tell_out_of_memory(struct db *db, const char *team_id, const char *s
                                uint64_t count, struct error **err);
 
 /* Record that its agent has not answered since since_ms, or (0) that it answers again, and write
- * the event. Does nothing for a run that has ended, or when this is recorded already. This is a
- * transaction of its own. */
+ * the event. Does nothing for a run that has ended, or when this is recorded already. */
 int sandbox_note_silence(struct db *db, const char *id, uint32_t incarnation, int64_t since_ms,
                          struct error **err);

@@ -67,7 +67,7 @@ int network_row_desired(struct db *db, uint32_t host_id, struct network_desired 
 int network_row_lost(struct db *db, const struct network_desired *desired, uint64_t above,
                      struct error **err);
 
-/* Check whether a sandbox that is not destroyed holds this address of the host. */
+/* Check whether the sandbox holds this address of the host, and is not destroyed. */
 int network_row_holds(struct db *db, uint32_t host_id, uint32_t address, const char *sandbox_id,
                       bool *holds, struct error **err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Write sandbox rows; for the lifecycle only. Every function runs inside a transaction whose caller
- * holds the row's lock. */
+/* Read and write sandbox rows; for the lifecycle only. Functions that write a row run inside a
+ * transaction whose caller holds the row's lock. */
 #pragma once
 
 #include "base/buffer.h"
@@ -18,7 +18,7 @@ void sandbox_row_read_own(const struct db_rows *rows, unsigned first, struct san
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *sandbox, struct error **err);
 
 /* Insert a sandbox and index its metadata. The same transaction reserves its shares
- * (reservation.h). envs_sealed: empty is stored as NULL. */
+ * (reservation.h). envs_sealed: empty is stored as NULL. Errors: ERR_NAME_TAKEN ("/name"). */
 int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 
@@ -31,8 +31,9 @@ int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **er
 /* Return all shares of a sandbox that is stopped and does not resume by itself. */
 int sandbox_row_free_stopped(struct db *db, struct sandbox *sandbox, struct error **err);
 
-/* Write the other columns that a PATCH changes: metadata without its index, on_timeout,
- * auto_resume, on_pause_failure, idle_timeout, idle_connections, public traffic. */
+/* Write the other columns that a PATCH changes: name, metadata without its index, on_timeout,
+ * auto_resume, on_pause_failure, idle_timeout, idle_connections, public traffic. Errors:
+ * ERR_NAME_TAKEN ("/name"). */
 int sandbox_row_update_policy(struct db *db, const struct sandbox *sandbox, struct error **err);
 
 /* Note that the resume on which this worker works started from the disk in place of the memory.

@@ -166,7 +166,7 @@ int template_source_add(struct db *db, const char *version_id, uint32_t host_id,
 int template_missing_sources(struct db *db, uint32_t host_id, struct template_version **versions,
                              unsigned *count, struct error **err);
 
-/* Returns the isolation of a version in the words of the API. */
+/* Return the isolation of a version in the words of the API. */
 static inline const char *template_isolation(bool virtual_machine)
 {
     return virtual_machine ? "vm" : "container";

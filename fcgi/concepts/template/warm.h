@@ -25,7 +25,8 @@ struct warm_instance {
 };
 
 /* Inside a transaction: take a ready instance of the version from the warm pool, if possible with
- * the wanted resources. If the warm pool has at most `kept` ready instances, warm->name is
+ * the wanted resources. any_size: otherwise one of another size. only_host: on this host; 0: on
+ * any host. If the warm pool has at most `kept` ready instances, or no suitable one, warm->name is
  * "". The room on the host is not checked. */
 int warm_claim(struct db *db, const char *template_version_id,
                const struct runtime_resources *resources, bool any_size, uint32_t only_host,

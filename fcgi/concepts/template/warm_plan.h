@@ -27,7 +27,7 @@ struct warm_want {
     bool net_admin;
     struct runtime_resources resources;
     char memory_id[ID_SIZE]; /* the checkpoint from whose memory it starts; "": from its disk */
-    unsigned wanted;         /* set by warm_plan_decide() */
+    unsigned wanted;         /* set by warm_plan_keep() and warm_plan_decide() */
     unsigned spare;          /* of these, kept without demand and not yet given to a team */
 };
 
@@ -70,8 +70,9 @@ int warm_sizes_read(struct db *db, struct warm_sizes *sizes, struct error **err)
 int warm_room_read(struct db *db, const struct runtime_resources *resources, uint64_t *room,
                    struct error **err);
 
-/* Keep up to `most` of `want` without demand, within two thirds of plan->memory_mb. They are
- * divided among the disk sizes by their numbers of teams. There must be room in the plan. */
+/* Keep up to `most` of `want` without demand, within two thirds of plan->memory_mb (0: no limit).
+ * They are divided among the disk sizes by their numbers of teams. There must be room in the plan.
+ */
 void warm_plan_keep(struct warm_plan *plan, const struct warm_want *want,
                     const struct warm_sizes *sizes, uint64_t most);
 

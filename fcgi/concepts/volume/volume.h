@@ -64,7 +64,8 @@ static inline void volume_autodeinit_(struct volume *volume)
 /* `volume_auto volume = {0};` frees its contents at the end of its block. */
 #define volume_auto __attribute__((cleanup(volume_autodeinit_))) struct volume
 
-/* Check for [a-z0-9][a-z0-9-]{0,62}. */
+/* Check for 1 to 63 lower-case letters, digits, hyphens and underscores, without a hyphen at the
+ * beginning, and not beginning like an id. */
 bool volume_name_is_valid(const char *text);
 
 /* Write the volume's name on its host. Returns out. */

@@ -7,7 +7,7 @@
 
 /* Inside a transaction: lock the team, check that the name is free and that its plan allows one
  * more volume, and choose a host. Fills in host_id, and size_gb if it is 0. Errors: ERR_NAME_TAKEN,
- * ERR_PLAN_RESTRICTS_RESOURCES, ERR_NO_CAPACITY, ERR_INSUFFICIENT_STORAGE. */
+ * ERR_VOLUME_QUOTA_EXCEEDED, ERR_NO_CAPACITY, ERR_INSUFFICIENT_STORAGE. */
 int volume_row_admit(struct db *db, struct volume *volume, struct error **err);
 
 /* Insert a volume in state creating, with a lease of this process. */

@@ -20,7 +20,7 @@ struct volume_create {
 };
 
 /* Create a volume. After a failure nothing stays for long. Errors: ERR_NAME_TAKEN,
- * ERR_PLAN_RESTRICTS_RESOURCES, ERR_NO_CAPACITY, ERR_INSUFFICIENT_STORAGE,
+ * ERR_VOLUME_QUOTA_EXCEEDED, ERR_NO_CAPACITY, ERR_INSUFFICIENT_STORAGE,
  * ERR_RUNTIME_UNAVAILABLE. */
 int volume_create(struct worker *worker, const struct volume_create *request, struct volume *volume,
                   struct error **err);

@@ -61,7 +61,8 @@ int webhook_create(struct db *db, const struct keyring *ring, const struct team 
                    const char *user_id, struct webhook *webhook, char secret[WEBHOOK_SECRET_SIZE],
                    struct error **err);
 
-/* Create a webhook of the form WEBHOOK_E2B, with a name and a secret that the client chose. */
+/* Create a webhook of the form WEBHOOK_E2B, with a name and a secret that the client chose. Errors:
+ * those of webhook_create(). */
 int webhook_create_e2b(struct db *db, const struct keyring *ring, const struct team *team,
                        const char *user_id, struct webhook *webhook, const char *secret,
                        struct error **err);
@@ -123,7 +124,8 @@ void webhook_messages_free(struct webhook_message *list, unsigned count);
  * frees it. */
 char *webhook_body(const struct event *event);
 
-/* Add a test message that is due now. id: returns the message's id. */
+/* Add a test message that is due now. id: returns the message's id. Errors: ERR_RATE_LIMITED
+ * (WEBHOOK_WAITING_MAX messages wait). */
 int webhook_test(struct db *db, const char *webhook_id, char id[ID_SIZE], struct error **err);
 
 /* Read one message, as a list of one, or list messages older than the id `before` (NULL: from the
@@ -139,7 +141,7 @@ int webhook_message_resend(struct db *db, const char *webhook_id, const char *id
 
 /* Send dead letters again, the oldest first, with all attempts, until WEBHOOK_WAITING_MAX messages
  * of the webhook wait; tests stay. *resent, *left: how many were resent, and how many are still
- * dead. */
+ * dead. Errors: ERR_RATE_LIMITED (WEBHOOK_WAITING_MAX messages wait already). */
 int webhook_resend_dead(struct db *db, const char *webhook_id, unsigned *resent, unsigned *left,
                         struct error **err);
 

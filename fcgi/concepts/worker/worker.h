@@ -28,7 +28,7 @@ int worker_open(const struct settings *settings, const char *program, struct wor
                 struct error **err);
 /* Do the same as a worker of a pool. The first worker also prepares the statements of its program
  * once, so that a wrong one shows in the log. If all did so, a slow machine would have no time left
- * for its first requests after a boot. */
+ * for its first requests after a boot. After an error, the caller calls worker_close(). */
 int worker_open_in_pool(const struct settings *settings, const char *program, struct pool *pool,
                         struct worker *worker, struct error **err);
 

@@ -13,8 +13,8 @@
 json_t *key_to_json(const struct api_key *key);
 
 /* Read the teams of a new key from the body. Without teams in the body it gets those of the asking
- * key, and never more. *slugs: an owned array of borrowed strings; an empty one means every
- * team. */
+ * key, and never more. *slugs: an array of borrowed strings, which the caller frees, also
+ * after an error; an empty one means every team. Errors: ERR_TEAM_FORBIDDEN with the field. */
 int key_read_teams(const struct principal *principal, const json_t *body, const char ***slugs,
                    unsigned *count, struct error **err);
 
@@ -27,8 +27,10 @@ int key_read_expiry(const struct principal *principal, const json_t *body, int64
 #define KEY_FRESH_LOGIN_MS ((int64_t)5 * 60 * 1000)
 
 /* Find the sign-in whose end also ends the new key; NULL: no sign-in. A key made with a sign-in
- * ends with it, unless the body has the user's `password`. A key made with such a key ends with the
- * same sign-in. Errors: ERR_INVALID_CREDENTIALS ("/password"), ERR_RATE_LIMITED. */
+ * ends with it, unless the body has the user's `password`. A user without a password needs a
+ * sign-in younger than KEY_FRESH_LOGIN_MS instead. A key made with such a key ends with the same
+ * sign-in. Errors: ERR_INVALID_CREDENTIALS ("/password"), ERR_INVALID_REQUEST (a password without a
+ * sign-in), ERR_RATE_LIMITED, ERR_SHARE_USED_UP. */
 int key_read_binding(struct api *api, struct http_request *request, const char **login_id,
                      struct error **err);
 

@@ -47,7 +47,7 @@ int template_builds_order(struct api *api, const struct template_origin *origin,
 int template_builds_begin(struct db *db, const char *version_id, void *context, struct error **err);
 
 /* Read the sizes of a body's runtime_baseline, or take those of the checkpoint or the plan, for the
- * team of the request. Errors: ERR_INVALID_REQUEST, ERR_PLAN_RESTRICTS_RESOURCES. */
+ * team of the request. Errors: ERR_INVALID_REQUEST with the field. */
 int template_builds_baseline(struct api *api, const json_t *body,
                              const struct checkpoint *checkpoint, struct template_request *wanted,
                              struct error **err);

@@ -22,7 +22,7 @@
 extern const struct schema_member template_build_arg_item, template_secret_item;
 
 /* Plan the build that a body asks for, and check its context. The caller calls
- * dockerfile_plan_deinit(). Errors: those of dockerfile_plan(). */
+ * dockerfile_plan_deinit(), also after an error. Errors: those of dockerfile_plan(). */
 int template_dockerfile_plan(struct api *api, const json_t *body, struct dockerfile_plan *plan,
                              struct error **err);
 

@@ -7,8 +7,9 @@
 
 #define VOLUME_PATH_MAX 4095 /* bytes */
 
-/* Check that a path is absolute, free of NUL, "." and "..", and short enough for a file system.
- * Errors: ERR_INVALID_REQUEST with the field. */
+/* Check that a path is absolute, free of NUL, "." and "..", and that the path and its names are
+ * short enough for a file system. Refuses names of the service's own in the top directory. Errors:
+ * ERR_INVALID_REQUEST with the field. */
 int volume_path_check(const char *path, size_t size, const char *field, struct error **err);
 
 /* Check members of bodies, for schemas. */

@@ -60,7 +60,7 @@ static int extend_audit(struct worker *worker, struct error **err)
 {
     static struct audit_link said;
     static int64_t due_ms;
-    struct audit_link last = {0};
+    struct audit_link last = said;
     bool more = true;
     int64_t until_ms = clock_monotonic_ms() + AUDIT_CHAIN_MOST_MS;
     while (more && clock_monotonic_ms() < until_ms)

@@ -30,6 +30,6 @@
 int wire_send(int fd, json_t *message, struct error **err);
 
 /* Wait for a message up to wait_ms (-1: without limit; 0: do not wait). Returns 1 with *message (a
- * new reference), 0 when none came in time, -1 when the other side has closed or sent no JSON
- * object. */
+ * new reference), 0 when none came in time. Errors: ERR_RUNTIME_UNAVAILABLE (the other side has
+ * closed), ERR_INTERNAL (not a JSON object). */
 int wire_receive(int fd, int wait_ms, json_t **message, struct error **err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whose move has its turn. */
+/* Whose move has its turn, and how a move ends. */
 #include "unit/unit.h"
 
 #include <string.h>
@@ -83,6 +83,22 @@ TEST_WITH(templates_and_drains_have_no_turns, NULL, forget)
     for (int i = 0; i < 2; i++)
         assert_string_not_equal(take(false).id, "");
     assert_string_equal(take(true).id, "");
+}
+
+TEST_WITH(a_failed_move_has_not_arrived, NULL, forget)
+{
+    struct error *err = NULL;
+    struct worker worker = {.db = db};
+    bool arrived = true;
+    begin("vol_1", team_a, MOVE_VOLUME, true);
+    struct move move = take(true);
+    snprintf(move.last_error, sizeof move.last_error, "its disk is full");
+    assert_ok(move_end(db, &move, &err));
+    assert_ok(moving_wait(&worker, move.id, 0, &arrived, &err));
+    assert_false(arrived);
+    assert_ok(move_forget(db, move.id, move.kind, &err));
+    assert_ok(moving_wait(&worker, move.id, 0, &arrived, &err));
+    assert_true(arrived);
 }
 
 TEST_GROUP(schema_setup, schema_teardown)

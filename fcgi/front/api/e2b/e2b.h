@@ -85,7 +85,8 @@ int e2b_list_query(struct api *api, struct http_request *request, struct error *
 /* Append a parameter to the query; takes name and value over. Errors: ERR_INVALID_REQUEST. */
 int e2b_add_parameter(struct http_request *request, char *name, char *value, struct error **err);
 
-/* Read a query parameter in seconds since 1970. Without the parameter *at_ms does not change. */
+/* Read a query parameter in seconds since 1970. Without the parameter *at_ms does not change.
+ * Errors: ERR_INVALID_REQUEST. */
 int e2b_read_second(const struct http_request *request, const char *name, int64_t *at_ms,
                     struct error **err);
 
@@ -132,7 +133,7 @@ json_t *e2b_last_use_to_json(const struct template_use *use);
 json_t *e2b_build_id(const char *version_id);
 /* Return one tag of a template or a snapshot. id: of the version or the checkpoint. */
 json_t *e2b_tag_to_json(const char *tag, const char *id, int64_t at_ms);
-/* Return "waiting", "building", "ready" or "error", for a version without unfinished steps. */
+/* Return "building", "ready" or "error", for a version without unfinished steps. */
 const char *e2b_build_status(enum template_state state);
 
 /* --- error.c --- */

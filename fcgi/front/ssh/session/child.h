@@ -51,6 +51,7 @@ void child_close_input(struct child *child);
 void child_close(struct child *child); /* closes the streams */
 void child_resize(const struct child *child, int cols, int rows);
 
-/* Run a call until it ends, limit_s at most. The caller owns the buffers output and complaint. */
+/* Run a call until it ends, limit_s at most. The caller owns the buffers output and complaint.
+ * *exit_code: -1 when a signal or the limit has ended it. */
 int child_run(const struct child_setting *setting, const struct child_call *call, int limit_s,
               struct buffer *output, struct buffer *complaint, int *exit_code, struct error **err);

@@ -37,5 +37,6 @@ struct target {
 };
 void target_deinit(struct target *target);
 
-/* Read a user name. Errors: ERR_INVALID_REQUEST, which names the wrong word. */
+/* Read a user name. The caller calls target_deinit(), also after an error. Errors:
+ * ERR_INVALID_REQUEST, which names the wrong word. */
 int target_parse(const char *text, struct target *target, struct error **err);
