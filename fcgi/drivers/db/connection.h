@@ -90,3 +90,9 @@ void db_pause_after(unsigned run);
  * when *err is not set. */
 int db_rows_fetch(MYSQL_STMT *handle, const struct db_statement *statement, size_t bytes_max,
                   struct db_rows **rows, struct error **err);
+
+/* --- lease.c --- */
+
+/* A transaction has ended, with this failure (NULL: none). The row that it took is due as before if
+ * it failed. Let it rest in this process, so that a row that fails each time hides no other. */
+void lease_transaction_ended(const struct error *failure);
