@@ -314,6 +314,22 @@ TEST(a_reader_with_a_filter_reads_few_events_at_once)
     server_say(raw, "DELETE FROM events");
 }
 
+/* A user may be in thousands of teams. */
+TEST(a_list_of_events_reads_no_further_team_after_its_time)
+{
+    struct error *err = NULL;
+    const char *const teams[] = {acme.id, other.id};
+    struct event_filter filter = {.team_ids = teams, .team_count = 2, .until_ms = 1};
+    struct event *list;
+    unsigned count;
+    assert_fails_saying(event_list(db, &filter, 0, 200000, 10, &list, &count, &err),
+                        ERR_INVALID_REQUEST, "name one of the teams");
+    assert_null(list);
+    filter.team_count = 1;
+    assert_ok(event_list(db, &filter, 0, 200000, 10, &list, &count, &err));
+    events_free(list, count);
+}
+
 TEST(an_event_that_comes_often_is_stored_once)
 {
     struct error *err = NULL;
