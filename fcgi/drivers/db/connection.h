@@ -93,6 +93,6 @@ int db_rows_fetch(MYSQL_STMT *handle, const struct db_statement *statement, size
 
 /* --- lease.c --- */
 
-/* A transaction has ended, with this failure (NULL: none). The row that it took is due as before if
- * it failed. Let it rest in this process, so that a row that fails each time hides no other. */
+/* Note the end of a transaction, with its failure (NULL: none). After a failure, the row that it
+ * took is due as before. Let this row rest, so that one that fails each time hides no other. */
 void lease_transaction_ended(const struct error *failure);
