@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "account/access_revision.h"
+#include "account/member_row.h"
 #include "account/plan.h"
 #include "base/clock.h"
 
@@ -100,7 +101,8 @@ static int team_body(struct db *db, void *context, struct error **err)
     const struct new_team *made = context;
     if (insert_team(db, &made->team, err) < 0)
         return -1;
-    if (insert_owner(db, made->owner.id, made->team.id, err) < 0)
+    if (member_row_check_teams(db, made->owner.name, 1, err) < 0 ||
+        insert_owner(db, made->owner.id, made->team.id, err) < 0)
         return -1;
     return access_revision_bump(db, made->owner.id, err);
 }

@@ -5,6 +5,7 @@
 #include "account/account.h"
 
 #define TEAM_MEMBERS_MAX 1000
+#define USER_TEAMS_MAX   4096 /* with the personal one */
 #define MEMBERSHIPS_MAX  100
 
 struct member {

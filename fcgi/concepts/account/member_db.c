@@ -23,6 +23,9 @@ DB_STATEMENT(teams_statement) = {
 DB_STATEMENT(count_statement) = {
     "member.count", "SELECT COUNT(*), CAST(COALESCE(SUM(role = 'owner'), 0) AS UNSIGNED)"
                     " FROM memberships WHERE team_id = ?"};
+DB_STATEMENT(teams_of_statement) = {"member.teams_of",
+                                    "SELECT COUNT(*) FROM memberships"
+                                    " WHERE user_id = (SELECT id FROM users WHERE name = ?)"};
 DB_STATEMENT(personal_statement) = {"member.personal",
                                     "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1"};
 DB_STATEMENT(forget_statement) = {
@@ -140,6 +143,17 @@ int member_row_check_room(struct db *db, const char *team_id, struct error **err
     return check_not_personal(db, team_id, err);
 }
 
+int member_row_check_teams(struct db *db, const char *user_name, unsigned more, struct error **err)
+{
+    uint64_t count;
+    if (DB_NUMBER(db, &teams_of_statement, DB_ARGS(db_text(user_name)), &count, err) < 0)
+        return -1;
+    return count + more <= USER_TEAMS_MAX
+               ? 0
+               : error_set(err, ERR_INVALID_REQUEST, "%s can be a member of at most %d teams.",
+                           user_name, USER_TEAMS_MAX);
+}
+
 int member_row_record(struct db *db, enum event_kind kind, const char *team_id,
                       const char *user_name, const char *role, struct error **err)
 {
@@ -166,7 +180,8 @@ int member_row_insert(struct db *db, const struct member_new *new, struct member
     uint64_t affected;
     const char *role = team_role_name(new->role);
     struct db_value team = db_text(new->team_id), name = db_text(new->user_name);
-    if (db_exec(db, &forget_statement, DB_ARGS(team, name), NULL, err) < 0 ||
+    if (member_row_check_teams(db, new->user_name, 1, err) < 0 ||
+        db_exec(db, &forget_statement, DB_ARGS(team, name), NULL, err) < 0 ||
         db_exec(
             db, &insert_statement,
             DB_ARGS(team, db_text(role), db_i64(clock_now_ms()), db_bool(new->from_groups), name),

@@ -16,6 +16,10 @@
  * removed), ERR_INVALID_REQUEST (the team is personal, or full). */
 int member_row_check_room(struct db *db, const char *team_id, struct error **err);
 
+/* Check that a user may be in so many more teams than now: one with more could not sign in. Errors:
+ * ERR_INVALID_REQUEST. */
+int member_row_check_teams(struct db *db, const char *user_name, unsigned more, struct error **err);
+
 /* A membership to insert. */
 struct member_new {
     const char *team_id, *user_name;
@@ -25,7 +29,7 @@ struct member_new {
 
 /* Insert the membership and read it back. Deletes an invitation of the user into the team, bumps
  * the access revision, and writes the event member.added. Errors: ERR_NOT_FOUND (user, "/name"),
- * ERR_DB_DUPLICATE (the user is a member already). */
+ * ERR_DB_DUPLICATE (the user is a member already), those of member_row_check_teams(). */
 int member_row_insert(struct db *db, const struct member_new *new, struct member *member,
                       struct error **err);
 

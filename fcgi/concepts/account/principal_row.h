@@ -3,10 +3,12 @@
 #pragma once
 
 #include "account/api_key.h"
+#include "account/member.h"
 
-/* The limit of a user's memberships. Such a query has a row for each membership, and asks for one
- * row more. A user over the limit is refused; the list is never cut. */
-#define PRINCIPAL_TEAMS_MAX 4096
+/* The most memberships that a query reads. Such a query has a row for each membership, and asks for
+ * one row more. A user over the limit is refused; the list is never cut. Additions at the same time
+ * may pass USER_TEAMS_MAX by some. */
+#define PRINCIPAL_TEAMS_MAX (USER_TEAMS_MAX + 64)
 
 /* Append the team in four columns from `first`: id, slug, plan and the user's role. NULL: append
  * nothing. */

@@ -170,9 +170,12 @@ static int inherit(struct db *db, const struct removal *removal, const char *hei
                 DB_ARGS(db_text(heir_id), db_text(team_id), db_i64(clock_now_ms())), &rows,
                 err) < 0)
         return -1;
-    return rows != 1 ? 0
-                     : member_row_record(db, EVENT_MEMBER_ADDED, team_id, removal->heir,
-                                         team_role_name(ROLE_OWNER), err);
+    if (rows != 1)
+        return 0;
+    return member_row_check_teams(db, removal->heir, 0, err) < 0
+               ? -1
+               : member_row_record(db, EVENT_MEMBER_ADDED, team_id, removal->heir,
+                                   team_role_name(ROLE_OWNER), err);
 }
 
 static int leave_team(struct db *db, const struct removal *removal, const char *heir_id,

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "event/event.h"
 #include "network/sandbox_policy.h"
+#include "worker/sweep_failure.h"
 
 #define MS_PER_H        (60 * 60 * (int64_t)1000)
 
@@ -349,12 +350,17 @@ int approvals_expire(struct db *db, struct error **err)
 {
     db_rows_auto *rows = NULL;
     struct ending ending = {.now_ms = clock_now_ms()};
+    unsigned failures = 0;
     if (db_query(db, &ended_statement, DB_ARGS(db_i64(ending.now_ms)), &rows, err) < 0)
         return -1;
-    while (db_rows_next(rows)) {
+    while (failures < SWEEP_FAILURES_MAX && db_rows_next(rows)) {
         ending.sandbox_id = db_get_text(rows, 0);
-        if (db_transaction(db, end_body, &ending, err) < 0)
+        if (sweep_rests(ending.sandbox_id) || db_transaction(db, end_body, &ending, err) == 0)
+            continue;
+        /* Another transaction may lock the row of this sandbox for long. */
+        if (!sweep_passes_over(&failures, ending.sandbox_id, err))
             return -1;
+        sweep_rest(ending.sandbox_id);
     }
     return db_exec(db, &old_statement, DB_ARGS(db_i64(ending.now_ms - APPROVAL_KEPT_H * MS_PER_H)),
                    NULL, err);

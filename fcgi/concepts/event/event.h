@@ -101,6 +101,7 @@ struct event_filter {
     bool kinds[EVENT_KIND_COUNT]; /* all false: every kind */
     char sandbox_id[ID_SIZE];     /* "": all */
     int64_t since_ms;             /* 0: all */
+    int64_t until_ms;             /* monotonic: no further team is read after it; 0: all are */
 };
 bool event_matches(const struct event *event, const struct event_filter *filter);
 
@@ -111,7 +112,7 @@ const char *event_kinds_text(const struct event_filter *filter, char text[EVENT_
 int event_head(struct db *db, uint64_t *head, struct error **err);
 
 /* List the events with a number above after and up to head, in order. The caller ends with
- * events_free(). */
+ * events_free(). Errors: ERR_INVALID_REQUEST if not all teams were read before filter->until_ms. */
 int event_list(struct db *db, const struct event_filter *filter, uint64_t after, uint64_t head,
                unsigned limit, struct event **list, unsigned *count, struct error **err);
 

@@ -323,6 +323,17 @@ static int oldest_first(const void *a, const void *b)
     return left->id < right->id ? -1 : left->id > right->id;
 }
 
+/* A reader may be in thousands of teams with many events each. */
+static int check_time(const struct event_filter *filter, unsigned teams_read, struct error **err)
+{
+    if (!teams_read || !filter->until_ms || clock_monotonic_ms() < filter->until_ms)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "team",
+                           "The events of your %u teams take too long to read at once; name one of "
+                           "the teams.",
+                           filter->team_count);
+}
+
 /* Read each team's events from its own part of the index, and merge them here. */
 int event_list(struct db *db, const struct event_filter *filter, uint64_t after, uint64_t head,
                unsigned limit, struct event **list, unsigned *count, struct error **err)
@@ -330,8 +341,8 @@ int event_list(struct db *db, const struct event_filter *filter, uint64_t after,
     *list = NULL;
     *count = 0;
     for (unsigned i = 0; i < filter->team_count; i++) {
-        if (list_of_team(db, filter->team_ids[i], filter, after, head, limit, list, count, err) <
-            0) {
+        if (check_time(filter, i, err) < 0 || list_of_team(db, filter->team_ids[i], filter, after,
+                                                           head, limit, list, count, err) < 0) {
             events_free(*list, *count);
             *list = NULL;
             *count = 0;

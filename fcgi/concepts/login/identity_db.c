@@ -153,7 +153,8 @@ struct follow {
     enum team_role role;
 };
 
-/* A team that is full, or personal, takes no member. This does not refuse the sign-in. */
+/* A team that is full, or personal, takes no member, and a user is in so many teams. This does not
+ * refuse the sign-in. */
 static int join(struct db *db, const struct follow *follow, const char *team_id, bool *changed,
                 struct error **err)
 {
@@ -161,7 +162,8 @@ static int join(struct db *db, const struct follow *follow, const char *team_id,
     error_auto refusal = NULL;
     const struct member_new new = {team_id, follow->groups->user.name, follow->role, true};
     *changed = false;
-    if (member_row_check_room(db, team_id, &refusal) < 0) {
+    if (member_row_check_room(db, team_id, &refusal) < 0 ||
+        member_row_check_teams(db, new.user_name, 1, &refusal) < 0) {
         if (refusal->code != ERR_INVALID_REQUEST)
             return error_move(err, &refusal);
         log_warning("cannot add a user to a team of oidc_groups; the sign-in continues",

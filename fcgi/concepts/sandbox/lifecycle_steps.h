@@ -111,8 +111,8 @@ int work_wait_for_turn(struct work *work, struct error **err);
 int work_still_ours(struct work *work, struct error **err);
 
 /* Return the deadline of one wait for its agent: wait_ms from now, within the time that all such
- * waits of this work may take together. This time begins again after a hook, and with an instance
- * that is made. */
+ * waits of this work may take together. This time begins again after a hook, with an instance that
+ * is made, and with a start from the disk in place of the memory. */
 struct deadline work_agent_deadline(struct work *work, unsigned wait_ms);
 
 /* Return the longest wait for its agent after a start from the disk. */

@@ -16,6 +16,7 @@
 #include "db/db.h"
 
 #define SECRETS_PER_TEAM    100
+#define SECRETS_MADE_MAX    900 /* of a team, for sandboxes; a list has 1000 in all */
 #define SECRET_NAME_MAX     63
 #define SECRET_VALUE_MAX    4096  /* bytes */
 #define SECRET_METADATA_MAX 16384 /* bytes of its JSON */
@@ -54,8 +55,9 @@ struct secret_change {
 
 /* Create a secret of a team or change it. *secret is the result; the caller ends with
  * secret_deinit(). *created: it is new. Errors: ERR_INVALID_REQUEST with the field (a new secret
- * lacks value or hosts, the team has SECRETS_PER_TEAM, a change without the value adds a host, a
- * value comes without hosts that another user set), ERR_NAME_TAKEN. */
+ * lacks value or hosts, the team has SECRETS_PER_TEAM or, for sandboxes, SECRETS_MADE_MAX, a change
+ * without the value adds a host, a value comes without hosts that another user set),
+ * ERR_NAME_TAKEN. */
 int secret_put(struct db *db, const struct keyring *ring, const struct team *team,
                const char *user_id, const struct secret_change *change, struct secret *secret,
                bool *created, struct error **err);

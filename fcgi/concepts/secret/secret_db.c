@@ -20,7 +20,8 @@
 
 DB_STATEMENT(get_statement) = {"secret.get", SELECT_SECRET " AND s.name = ?"};
 DB_STATEMENT(list_statement) = {"secret.list", SELECT_SECRET " ORDER BY s.name LIMIT 1000"};
-DB_STATEMENT(count_statement) = {"secret.count", "SELECT COUNT(*) FROM secrets WHERE team_id = ?"};
+DB_STATEMENT(count_statement) = {
+    "secret.count", "SELECT COUNT(*) FROM secrets WHERE team_id = ? AND for_sandboxes = ?"};
 DB_STATEMENT(insert_statement) = {
     "secret.insert",
     "INSERT INTO secrets (id, team_id, name, hosts, value, metadata, for_sandboxes, created_by,"
@@ -127,12 +128,19 @@ static int seal(const struct put *put, const char *id, struct buffer *sealed, st
 static int admit(struct db *db, const struct put *put, struct error **err)
 {
     uint64_t count;
+    bool made = put->change->for_sandboxes;
     if (!put->change->value || !put->change->hosts)
         return error_set_field(err, ERR_INVALID_REQUEST, put->change->value ? "/hosts" : "/value",
                                "A new secret needs a value and the hosts that it may be sent to.");
-    if (DB_NUMBER(db, &count_statement, DB_ARGS(db_text(put->team->id)), &count, err) < 0)
+    if (DB_NUMBER(db, &count_statement, DB_ARGS(db_text(put->team->id), db_u64(made)), &count,
+                  err) < 0)
         return -1;
-    if (count >= SECRETS_PER_TEAM)
+    if (made && count >= SECRETS_MADE_MAX)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/name",
+                               "The sandboxes of the team use %d accounts of egress proxies with "
+                               "a password already; delete some of them first.",
+                               SECRETS_MADE_MAX);
+    if (!made && count >= SECRETS_PER_TEAM)
         return error_set_field(err, ERR_INVALID_REQUEST, "/name",
                                "The team has %d secrets already; delete one first.",
                                SECRETS_PER_TEAM);

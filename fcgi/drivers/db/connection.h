@@ -90,3 +90,9 @@ void db_pause_after(unsigned run);
  * when *err is not set. */
 int db_rows_fetch(MYSQL_STMT *handle, const struct db_statement *statement, size_t bytes_max,
                   struct db_rows **rows, struct error **err);
+
+/* --- lease.c --- */
+
+/* Note the end of a transaction, with its failure (NULL: none). After a failure, the row that it
+ * took is due as before. Let this row rest, so that one that fails each time hides no other. */
+void lease_transaction_ended(const struct error *failure);

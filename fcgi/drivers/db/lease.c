@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/rest.h"
+#include "db/connection.h"
 #include "db/lease_board.h"
 
 /* Cloned machines have the same name, and their processes may have the same numbers. */
@@ -164,6 +166,33 @@ static void drop_row(struct line *line, size_t at)
     memmove(&line->rows[at], &line->rows[at + 1], (line->count - at) * sizeof *line->rows);
 }
 
+/* --- rows whose transaction failed --- */
+
+enum { REST_FIRST_MS = 1000, REST_MOST_MS = 60000 };
+
+/* The row of the transaction in hand; "": none. */
+static char in_hand[2 * LEASE_KEY_SIZE];
+
+static void name_row(char name[sizeof in_hand], const struct lease_table *table, const char *key)
+{
+    snprintf(name, sizeof in_hand, "%.63s %s", table->line.name, key);
+}
+
+/* Without the database, no row could be taken. */
+void lease_transaction_ended(const struct error *failure)
+{
+    if (*in_hand && failure && failure->code != ERR_DB_UNAVAILABLE && failure->code != ERR_DB_FULL)
+        rest_after_failure(in_hand, REST_FIRST_MS, REST_MOST_MS);
+    *in_hand = '\0';
+}
+
+static bool row_rests(const struct lease_table *table, const char *key)
+{
+    char name[sizeof in_hand];
+    name_row(name, table, key);
+    return rest_lasts(name);
+}
+
 /* --- one row --- */
 
 /* Lock the first row of a line that no other process has. No key: none. */
@@ -173,8 +202,9 @@ static int lock_first(struct db *db, struct line *line, char key[LEASE_KEY_SIZE]
     const struct lease_table *table = line->table;
     for (size_t at = 0, tries = 0; at < line->count && tries < TRIES_MOST;) {
         const struct candidate one = line->rows[at];
-        if (!lease_board_enter(one.team, one.user)) {
-            at++; /* the team or user has its share of the processes */
+        /* The team or user may have its share of the processes. */
+        if (row_rests(table, one.key) || !lease_board_enter(one.team, one.user)) {
+            at++;
             continue;
         }
         tries++;
@@ -187,6 +217,8 @@ static int lock_first(struct db *db, struct line *line, char key[LEASE_KEY_SIZE]
         if (!db_rows_next(*rows))
             continue; /* another process has it by now */
         snprintf(key, LEASE_KEY_SIZE, "%s", one.key);
+        if (db_in_transaction(db))
+            name_row(in_hand, table, key);
         note_turn(one.of);
         return 0;
     }

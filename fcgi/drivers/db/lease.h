@@ -15,7 +15,8 @@
  * For rows of tenants, use LEASE_TEAMS() and LEASE_TEAMS_OWNED(), with the team of a row as one
  * more argument. Then teams take turns in each process. A team with a hundred rows delays another
  * team by one row. A process that has read more than 256 due rows does not read the table again for
- * up to a second. A new row waits for that time.
+ * up to a second. A new row waits for that time. A row whose transaction failed is passed over for
+ * a second, and for twice as long after each further failure, up to a minute.
  */
 #pragma once
 

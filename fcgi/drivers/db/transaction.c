@@ -129,14 +129,17 @@ int db_transaction(struct db *db, int (*body)(struct db *db, void *context, stru
     int64_t started_ms = clock_monotonic_ms();
     for (unsigned run = 1;; run++) {
         if (run_once(db, body, context, err) == 0) {
+            lease_transaction_ended(NULL);
             if (db->after_commit)
                 db->after_commit();
             return 0;
         }
         /* Lock waits are long: the caller gets one, not eight. */
         bool late = clock_monotonic_ms() - started_ms > (int64_t)db->timeout_s * 1000;
-        if ((*err)->code != ERR_DB_DEADLOCK || run == DB_RUNS_MAX || late)
+        if ((*err)->code != ERR_DB_DEADLOCK || run == DB_RUNS_MAX || late) {
+            lease_transaction_ended(*err);
             return -1;
+        }
         error_clear(err);
         db_pause_after(run);
     }

@@ -7,6 +7,7 @@
 
 #include "api/api.h"
 #include "api/query.h"
+#include "base/clock.h"
 #include "base/media_type.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -16,6 +17,7 @@
 #define WAIT_MAX_S     60
 #define WAIT_TEAMS_MAX 64 /* as in events/server.h */
 #define HAND_OVER_MAX  8192
+#define READ_MOST_MS   5000 /* for the teams of one list */
 
 struct asked {
     struct event_filter filter;
@@ -98,6 +100,7 @@ static int read_request(const struct api *api, const struct http_request *reques
         read_filter(request, &asked->filter, err) < 0 || read_after(request, asked, err) < 0)
         return -1;
     asked->limit = (unsigned)limit;
+    asked->filter.until_ms = clock_monotonic_ms() + READ_MOST_MS;
     if (!strcmp(request->method, "HEAD"))
         asked->wait_s = 0;
     read_teams(api, asked);

@@ -15,7 +15,7 @@ void proxy_password_deinit(struct proxy_password *password);
 #define proxy_password_auto __attribute__((cleanup(proxy_password_deinit))) struct proxy_password
 
 /* Store it as an act of its own, next to that of the request. An equal one that the team has stays
- * as it is. Errors: ERR_INVALID_REQUEST at /egressProxy/password (the team has SECRETS_PER_TEAM).
+ * as it is. Errors: ERR_INVALID_REQUEST at /egressProxy/password (the team has SECRETS_MADE_MAX).
  */
 int proxy_password_store(struct api *api, const char *team_id,
                          const struct proxy_password *password, struct error **err);

@@ -12,6 +12,7 @@
 #define FAILURE_PAUSE_MS 500 /* after a failure of the database */
 #define GATHER_MS        50
 #define REST_MOST_MS     5000
+#define HELD_ROW_MS      50    /* before another look at a due row that could not be taken */
 #define AGAIN_MOST_MS    3000  /* after the last work of a process with again_ms */
 #define LOOK_SELDOM_MS   60000 /* for processes that get a notice each second while there is work */
 #define BACK_OFF_MIN_MS  500
@@ -127,7 +128,9 @@ static int64_t longest_rest_ms(const struct worker *worker, enum dispatcher_proc
     int64_t ms = hears ? REST_MOST_MS : poll_ms;
     if (process == PROCESS_DEADLINES) {
         int64_t left_ms = due->deadline_at_ms - clock_now_ms();
-        return due->deadline_at_ms && left_ms < poll_ms ? left_ms : poll_ms;
+        if (!due->deadline_at_ms || left_ms >= poll_ms)
+            return poll_ms;
+        return left_ms > 0 ? left_ms : HELD_ROW_MS;
     }
     for (const struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++) {
         int64_t left_ms = job->due_at_ms - clock_monotonic_ms();

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "firewall/certificates.h"
+#include "firewall/element_room.h"
 #include "firewall/stale_flows.h"
 #include "firewall/state.h"
 
@@ -141,6 +142,7 @@ static void remove_sandbox(struct filter *filter, struct filter_sandbox *sandbox
         link = &(*link)->next;
     *link = sandbox->next;
     filter->count--;
+    filter->element_count -= sandbox->element_count;
     sandbox_free(filter, sandbox);
 }
 
@@ -337,14 +339,14 @@ static size_t only_in(const struct name_element *list, size_t count,
 /* Add the commands that update the kernel's sets. *fresh: the new contents, which the caller stores
  * when the kernel has them. Errors: ERR_RATE_LIMITED: the denied elements do not fit. */
 static int change_elements(struct rules *rules, const struct filter_sandbox *sandbox,
-                           const struct names *names, struct name_element **fresh,
+                           const struct names *names, size_t most, struct name_element **fresh,
                            size_t *fresh_count, struct error **err)
 {
     autofree struct name_element *gone = NULL, *come = NULL;
     int64_t now_ms = clock_now_ms();
-    if (!names_elements(names, now_ms, fresh, fresh_count))
+    if (!names_elements(names, now_ms, most, fresh, fresh_count))
         return error_set(err, ERR_RATE_LIMITED,
-                         "the denied names have more than %d addresses and ports", ELEMENTS_MAX);
+                         "the denied names have more than %zu addresses and ports", most);
     size_t count = *fresh_count;
     size_t gone_count = only_in(sandbox->elements, sandbox->element_count, *fresh, count, &gone);
     size_t come_count = only_in(*fresh, count, sandbox->elements, sandbox->element_count, &come);
@@ -352,9 +354,10 @@ static int change_elements(struct rules *rules, const struct filter_sandbox *san
     return 0;
 }
 
-static void store_elements(struct filter_sandbox *sandbox, struct name_element **fresh,
-                           size_t count)
+static void store_elements(struct filter *filter, struct filter_sandbox *sandbox,
+                           struct name_element **fresh, size_t count)
 {
+    filter->element_count += count - sandbox->element_count;
     free(sandbox->elements);
     sandbox->elements = steal_pointer(fresh);
     sandbox->element_count = count;
@@ -367,12 +370,12 @@ static int apply_names(struct filter *filter, struct filter_sandbox *sandbox, st
     rules_auto rules = {0};
     autofree struct name_element *fresh = NULL;
     rules_init(&rules, filter->settings->firewall_table);
-    size_t count;
-    if (change_elements(&rules, sandbox, &sandbox->names, &fresh, &count, err) < 0)
+    size_t count, most = element_room(filter, sandbox, &sandbox->wire);
+    if (change_elements(&rules, sandbox, &sandbox->names, most, &fresh, &count, err) < 0)
         return -1;
     if (json_array_size(rules.commands) && kernel_run(filter->kernel, rules.commands, err) < 0)
         return -1;
-    store_elements(sandbox, &fresh, count);
+    store_elements(filter, sandbox, &fresh, count);
     return 0;
 }
 
@@ -390,11 +393,11 @@ static int apply_policy(struct filter *filter, struct filter_sandbox *sandbox,
     rules_init(&rules, filter->settings->firewall_table);
     rules_sandbox(&rules, sandbox->address, &wire->policy);
     rules_tenants(&rules, &filter->sources, sandbox->address, &sandbox->wire, wire);
-    size_t count;
-    if (change_elements(&rules, sandbox, names, &fresh, &count, err) < 0 ||
+    size_t count, most = element_room(filter, sandbox, wire);
+    if (change_elements(&rules, sandbox, names, most, &fresh, &count, err) < 0 ||
         kernel_run(filter->kernel, rules.commands, err) < 0)
         return -1;
-    store_elements(sandbox, &fresh, count);
+    store_elements(filter, sandbox, &fresh, count);
     sandbox->closed = false;
     return 0;
 }
@@ -691,16 +694,16 @@ int filter_apply_all(struct filter *filter, struct error **err)
         for (struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
              sandbox = sandbox->next) {
             struct name_element *fresh;
-            size_t count;
+            size_t count, most = element_room(filter, sandbox, &sandbox->wire);
             rules_sandbox(&rules, sandbox->address, &sandbox->wire.policy);
             rules_tenants(&rules, &filter->sources, sandbox->address, &(struct policy_wire){0},
                           &sandbox->wire);
-            if (!names_elements(&sandbox->names, now_ms, &fresh, &count))
+            if (!names_elements(&sandbox->names, now_ms, most, &fresh, &count))
                 sandbox->closed = true;
             if (sandbox->closed)
                 rules_close(&rules, sandbox->address);
             rules_names(&rules, sandbox->address, NULL, 0, fresh, count, now_ms);
-            store_elements(sandbox, &fresh, count);
+            store_elements(filter, sandbox, &fresh, count);
         }
     int result = kernel_run(filter->kernel, rules.commands, err);
     filter->table_missing = result < 0;

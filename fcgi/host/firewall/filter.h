@@ -74,6 +74,7 @@ struct filter {
     struct filter_ended ended;
     struct filter_sandbox *buckets[FILTER_BUCKETS];
     size_t count;
+    size_t element_count;  /* of all sandboxes together */
     size_t next_changed;   /* the bucket that filter_apply_changed() begins with */
     size_t next_saved;     /* the same of state_save_dirty() */
     int64_t started_at_ms; /* wall clock */

@@ -202,7 +202,7 @@ static enum name_verdict decide_claims(const struct claim *claims, size_t count,
 
 struct element_list {
     struct name_element *items;
-    size_t count;
+    size_t count, most;
     bool leaks; /* there was no room for an element that denies */
 };
 
@@ -213,7 +213,7 @@ static void add_element(struct element_list *list, const struct claim *claims, s
     enum name_verdict verdict = decide_claims(claims, count, port, &expires_at_ms);
     if (verdict == NAME_SAYS_NOTHING)
         return;
-    if (list->count == ELEMENTS_MAX) {
+    if (list->count == list->most) {
         list->leaks |= verdict == NAME_DENIES;
         return;
     }
@@ -233,11 +233,11 @@ static bool mentioned_before(const struct claim *claims, size_t at, uint16_t por
     return false;
 }
 
-bool names_elements(const struct names *names, int64_t now_ms, struct name_element **elements,
-                    size_t *count)
+bool names_elements(const struct names *names, int64_t now_ms, size_t most,
+                    struct name_element **elements, size_t *count)
 {
     autofree struct claim *claims = NULL;
-    struct element_list list = {0};
+    struct element_list list = {.most = most};
     size_t total = collect_claims(names, now_ms, &claims);
     for (size_t i = 0, same; i < total; i += same) {
         for (same = 1; i + same < total && claims[i + same].address == claims[i].address;)

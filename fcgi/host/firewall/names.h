@@ -15,7 +15,7 @@
 #include "firewall/rules.h"
 
 #define NAMES_MAX    512  /* answered addresses of a sandbox; beyond this, the oldest are dropped */
-#define ELEMENTS_MAX 4096 /* elements of the names in the kernel's sets */
+#define ELEMENTS_MAX 4096 /* elements of a sandbox's names in the kernel's sets */
 
 enum name_verdict { NAME_SAYS_NOTHING, NAME_ALLOWS, NAME_DENIES };
 
@@ -64,10 +64,10 @@ bool names_answered(struct names *names, const struct policy *policy, const char
 void names_apply(struct names *names, const struct policy *policy);
 
 /* List the elements that the kernel's sets should have now, by address and port; the caller frees
- * them. Elements beyond ELEMENTS_MAX are left out. A missing one that allows stays closed. Returns
- * false when one that denies is missing: then the policy cannot be applied. */
-bool names_elements(const struct names *names, int64_t now_ms, struct name_element **elements,
-                    size_t *count);
+ * them. Elements beyond `most` are left out. A missing one that allows stays closed. Returns false
+ * when one that denies is missing: then the policy cannot be applied. */
+bool names_elements(const struct names *names, int64_t now_ms, size_t most,
+                    struct name_element **elements, size_t *count);
 
 /* Combine the verdicts of all names of an address about a connection, including expired answers. */
 enum name_verdict names_decide(const struct names *names, uint32_t address, uint16_t port);

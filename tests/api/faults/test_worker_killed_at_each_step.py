@@ -13,6 +13,7 @@ import pytest
 
 import events
 from client import assert_error
+from false_agent import replace_agent
 from tenant import Sandbox
 from faults import (  # noqa: F401
     InBackground, fault_points, instances, quiet, quota_in_use, settle, settled_row, take_over
@@ -500,6 +501,26 @@ def test_a_draining_host_moves_no_one(make_account, stack):
         assert paused.resume()["resumed_from"] == "memory"
     finally:
         stack.ctl("host", "activate", host["name"])
+
+
+@pytest.mark.long
+@pytest.mark.one_host
+def test_a_start_from_the_disk_in_place_of_memory_waits_for_its_agent(account, stack, fault_points):
+    """The agent in the memory and a slow stop of the instance take nothing from the time of the next agent."""
+    sandbox = replace_agent(Sandbox.create(account.api, timeout=1800), "mute")
+    sandbox.pause()
+    stack.incus.write_file(
+        sandbox.instance, "/usr/lib/sandlot/start-agent",
+        b"#!/bin/sh\nexec /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin /usr/lib/sandlot/sandlot-agent --guard\n")
+    fault_points.arm("resume.started", "wait", "sandlot-api")
+    resuming = InBackground(sandbox.api.request, "POST", f"{sandbox.path}/resume", timeout_s=120)
+    fault_points.reached("resume.started")
+    with stopped([stack.daemon("incusd").pid]):
+        fault_points.release("resume.started")
+        time.sleep(25)
+    answer = resuming.result(120)
+    assert answer.status == 200, answer
+    assert answer.json()["resumed_from"] == "disk"
 
 
 def test_memory_is_not_given_up_for_a_database_that_is_away(sandbox, stack, fault_points):

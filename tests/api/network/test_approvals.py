@@ -136,6 +136,31 @@ def test_an_answer_ends_with_its_time(sandbox, internet, stack):
     assert asked_for(sandbox, "api.example.com")["state"] == "pending"
 
 
+@pytest.mark.alone
+def test_an_answer_of_a_locked_sandbox_keeps_no_other_answer(sandbox, account, stack):
+    """Another transaction may lock the row of a sandbox for long."""
+    other = Sandbox.create(account.api, timeout=900, ask=True)
+    for number, one in enumerate((sandbox, other)):
+        stack.query("INSERT INTO approvals (id, sandbox_id, team_id, user_id, target, asked_at_ms, until_ms)"
+                    " SELECT %s, id, team_id, 'usr_none', 'api.example.com', 1, 9000000000000 + %s FROM sandboxes WHERE id = %s",
+                    f"apr_locked_{number}", number, one.id)
+
+    def left(one):
+        return stack.query("SELECT id FROM approvals WHERE sandbox_id = %s", one.id)
+
+    connection = stack.database()
+    try:
+        connection.begin()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT id FROM sandboxes WHERE id = %s FOR UPDATE", sandbox.id)
+            stack.query("UPDATE approvals SET until_ms = until_ms - 8999999999999 WHERE user_id = 'usr_none'")
+            wait_until(lambda: not left(other), 60, "the end of the answer of the other sandbox", 0.3)
+            assert left(sandbox), "its row is locked"
+    finally:
+        connection.close()
+    wait_until(lambda: not left(sandbox), 60, "the end of the answer after the lock", 0.3)
+
+
 def test_a_longer_answer_replaces_a_shorter_one(sandbox, internet):
     ask(sandbox, ["A", "api.example.com"])
     approval = asked_for(sandbox, "api.example.com")

@@ -168,6 +168,30 @@ TEST(a_team_has_so_many_members)
     assert_ok(member_add(db, other.id, "user0", ROLE_MEMBER, &member, &err));
 }
 
+/* A user in more teams could not sign in. */
+TEST(a_user_is_in_so_many_teams)
+{
+    struct error *err = NULL;
+    struct member member;
+    struct user many;
+    struct team third, more;
+    assert_ok(user_create(db, "many", &many, &err)); /* in the personal team */
+    autofree char *members = xasprintf("('%s', 'tea_m#', 'member')", many.id);
+    put_rows("INSERT INTO teams (id, slug, plan, created_at_ms)", "('tea_m#', 'm#', 'pro', 1)",
+             USER_TEAMS_MAX - 2);
+    put_rows("INSERT INTO memberships (user_id, team_id, role)", members, USER_TEAMS_MAX - 2);
+    assert_ok(member_add(db, other.id, "many", ROLE_MEMBER, &member, &err));
+    assert_ok(team_create(db, "third", "pro", "bob", &third, &err));
+    assert_fails_saying(member_add(db, third.id, "many", ROLE_MEMBER, &member, &err),
+                        ERR_INVALID_REQUEST, "at most 4096 teams");
+    assert_fails_saying(team_create(db, "more", "pro", "many", &more, &err), ERR_INVALID_REQUEST,
+                        "at most 4096 teams");
+    assert_ok(member_remove(db, other.id, "many", &err));
+    assert_ok(member_add(db, third.id, "many", ROLE_MEMBER, &member, &err));
+    server_say(raw, "DELETE FROM memberships WHERE team_id LIKE 'tea_m%'");
+    server_say(raw, "DELETE FROM teams WHERE id LIKE 'tea_m%'");
+}
+
 static int invite(const char *team_id, const char *name, struct error **err)
 {
     struct invitation invitation;
@@ -312,6 +336,22 @@ TEST(a_reader_with_a_filter_reads_few_events_at_once)
     assert_ok(event_scan_end(db, &filter, 0, 200000, &end, &err));
     assert_int_equal(end, 200000);
     server_say(raw, "DELETE FROM events");
+}
+
+/* A user may be in thousands of teams. */
+TEST(a_list_of_events_reads_no_further_team_after_its_time)
+{
+    struct error *err = NULL;
+    const char *const teams[] = {acme.id, other.id};
+    struct event_filter filter = {.team_ids = teams, .team_count = 2, .until_ms = 1};
+    struct event *list;
+    unsigned count;
+    assert_fails_saying(event_list(db, &filter, 0, 200000, 10, &list, &count, &err),
+                        ERR_INVALID_REQUEST, "name one of the teams");
+    assert_null(list);
+    filter.team_count = 1;
+    assert_ok(event_list(db, &filter, 0, 200000, 10, &list, &count, &err));
+    events_free(list, count);
 }
 
 TEST(an_event_that_comes_often_is_stored_once)

@@ -188,6 +188,26 @@ static void add_row(const char *key, size_t due_ms)
     server_say(raw, sql);
 }
 
+static int fail_body(struct db *in, void *context, struct error **err)
+{
+    return take_body(in, context, err) < 0 ? -1 : error_set(err, ERR_INTERNAL, "it stays due");
+}
+
+TEST_WITH(a_row_whose_transaction_failed_keeps_no_other_waiting, make_table, close_all)
+{
+    struct error *err = NULL;
+    struct taking taking = {.table = &of_teams, .owner = "o"};
+    server_say(raw, "DELETE FROM builds");
+    add_row("r1", 1);
+    add_row("r2", 2);
+    assert_fails_saying(db_transaction(db, fail_body, &taking, &err), ERR_INTERNAL, "stays due");
+    assert_string_equal(taking.key, "r1");
+    assert_taken(&of_teams, "o", "r2", 2);
+    assert_taken(&of_teams, "o", "", 0);
+    clock_sleep_ms(1100);
+    assert_taken(&of_teams, "o", "r1", 2);
+}
+
 TEST_WITH(a_team_has_its_share_of_the_processes, make_table, close_all)
 {
     static const struct {

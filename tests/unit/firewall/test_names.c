@@ -30,7 +30,7 @@ static void assert_elements(const struct names *names, int64_t now_ms, const cha
     autofree struct name_element *elements = NULL;
     size_t count;
     buffer_auto text = BUFFER_INIT(1024);
-    names_elements(names, now_ms, &elements, &count);
+    names_elements(names, now_ms, ELEMENTS_MAX, &elements, &count);
     for (size_t i = 0; i < count; i++)
         buffer_printf(&text, "%s%c%u:%u", i ? " " : "",
                       elements[i].verdict == POLICY_ALLOW ? '+' : '-', elements[i].address & 255,
@@ -153,8 +153,11 @@ TEST(what_is_denied_and_does_not_fit_is_told)
         lookup_answered(lookups[i].lookup, addresses, LOOKUP_ADDRESSES_MAX, 0, 1000);
         name_rights_find(&policy, name, &lookups[i].rights);
         names.lookup_count++;
-        assert_int_equal(names_elements(&names, NOW, &elements, &count),
+        assert_int_equal(names_elements(&names, NOW, ELEMENTS_MAX, &elements, &count),
                          names.lookup_count * LOOKUP_ADDRESSES_MAX <= ELEMENTS_MAX);
+        free(elements);
+        assert_false(names_elements(&names, NOW, LOOKUP_ADDRESSES_MAX - 1, &elements, &count));
+        assert_int_equal(count, LOOKUP_ADDRESSES_MAX - 1);
         free(elements);
     }
     for (unsigned i = 0; i < ARRAY_SIZE(lookups); i++) {

@@ -182,6 +182,33 @@ TEST(one_that_a_sandbox_mentions_does_not_expire)
     assert_fails_saying(secret_get(db, acme.id, "token", &secret, &err), ERR_NOT_FOUND, "secret");
 }
 
+/* E2B's clients may give each sandbox an account of its own at an egress proxy. */
+TEST(secrets_for_sandboxes_leave_the_own_ones_of_a_team)
+{
+    struct error *err = NULL;
+    json_auto_t *hosts = json_pack("[s]", "proxy.example.com");
+    struct secret_change change = {
+        .name = "made", .value = "v", .hosts = hosts, .for_sandboxes = true};
+    server_say(raw, "DELETE FROM secrets");
+    for (unsigned i = 1; i < SECRETS_MADE_MAX; i++) {
+        autofree char *made = xasprintf(
+            "INSERT INTO secrets (id, team_id, name, hosts, value, for_sandboxes, created_by,"
+            " created_at_ms, updated_at_ms) VALUES ('sec_%u', '%s', 'made%u', '[]', '', 1, '', 1, "
+            "1)",
+            i, acme.id, i);
+        server_say(raw, made);
+    }
+    assert_ok(put_secret("one", &err));
+    assert_ok(change_secret(&change, &err));
+    change.name = "another";
+    assert_fails_saying(change_secret(&change, &err), ERR_INVALID_REQUEST, "egress proxies");
+    server_say(raw, "UPDATE secrets SET for_sandboxes = 0");
+    assert_ok(change_secret(&change, &err));
+    change.for_sandboxes = false;
+    change.name = "own";
+    assert_fails_saying(change_secret(&change, &err), ERR_INVALID_REQUEST, "100 secrets");
+}
+
 /* Each host reports the uses every few seconds. */
 TEST(uses_of_all_secrets_are_one_statement)
 {
