@@ -39,10 +39,18 @@ packages_missing()
 # information apt answers from its sources alone: it may never have been updated.
 packages_mirror()
 {
+    local uri list
+
     # shellcheck disable=SC2016
-    apt-get indextargets --no-release-info \
+    uri=$(apt-get indextargets --no-release-info \
         --format '$(CREATED_BY)|$(COMPONENT)|$(RELEASE)|$(REPO_URI)' |
-        awk -F '|' -v suite="$1" '$1 == "Packages" && $2 == "main" && $3 == suite && !seen++ { print $4 }'
+        awk -F '|' -v suite="$1" '$1 == "Packages" && $2 == "main" && $3 == suite && !seen++ { print $4 }')
+    # The sources of Debian's cloud images name a file with the mirror, which a sandbox does not have.
+    if [[ $uri == mirror+file:* ]]; then
+        list=${uri#mirror+file:}
+        uri=$(awk '/^https?:/ { print $1; exit }' "${list%/}")
+    fi
+    printf '%s' "$uri"
 }
 
 debian_codename()
