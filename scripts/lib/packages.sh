@@ -35,8 +35,8 @@ packages_missing()
     done
 }
 
-# packages_mirror SUITE: prints the machine's own mirror of Debian's SUITE. Without release
-# information apt answers from its sources alone: it may never have been updated.
+# packages_mirror SUITE: prints the machine's own mirror of Debian's SUITE, which is no disc of the installer. Without
+# release information apt answers from its sources alone: it may never have been updated.
 packages_mirror()
 {
     local uri list
@@ -44,7 +44,7 @@ packages_mirror()
     # shellcheck disable=SC2016
     uri=$(apt-get indextargets --no-release-info \
         --format '$(CREATED_BY)|$(COMPONENT)|$(RELEASE)|$(REPO_URI)' |
-        awk -F '|' -v suite="$1" '$1 == "Packages" && $2 == "main" && $3 == suite && !seen++ { print $4 }')
+        awk -F '|' -v suite="$1" '$1 == "Packages" && $2 == "main" && $3 == suite && $4 !~ /^cdrom:/ && !seen++ { print $4 }')
     # The sources of Debian's cloud images name a file with the mirror, which a sandbox does not have.
     if [[ $uri == mirror+file:* ]]; then
         list=${uri#mirror+file:}
