@@ -213,6 +213,15 @@ packages_allow_services()
     fi
 }
 
+# packages_policy_end: removes the policy file of a run that was killed: no service of the machine's later packages would
+# start. A run that is not killed holds the lock until it has removed its own.
+packages_policy_end()
+{
+    if grep -qs "$POLICY_MARK" "$POLICY_FILE" || [[ -e $POLICY_FILE.sandlot ]]; then
+        with_lock packages packages_allow_services
+    fi
+}
+
 # With systemd, a package enables its service for the next boot; ours are not those.
 packages_disable_new_services()
 {
@@ -266,6 +275,7 @@ packages_install()
 
     missing=$(packages_missing "$@")
     if [[ -z $missing ]]; then
+        packages_policy_end
         echo "all there"
         return 0
     fi
