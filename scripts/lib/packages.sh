@@ -35,8 +35,9 @@ packages_missing()
     done
 }
 
-# packages_mirror SUITE: prints the machine's own mirror of Debian's SUITE, which is no disc of the installer. Without
-# release information apt answers from its sources alone: it may never have been updated.
+# packages_mirror SUITE: prints the machine's own mirror of Debian's SUITE, which is no disc of the installer. Other
+# repositories may have a suite of this name, but not its updates. Without release information apt answers from its
+# sources alone: it may never have been updated.
 packages_mirror()
 {
     local uri list
@@ -44,7 +45,16 @@ packages_mirror()
     # shellcheck disable=SC2016
     uri=$(apt-get indextargets --no-release-info \
         --format '$(CREATED_BY)|$(COMPONENT)|$(RELEASE)|$(REPO_URI)' |
-        awk -F '|' -v suite="$1" '$1 == "Packages" && $2 == "main" && $3 == suite && $4 !~ /^cdrom:/ && !seen++ { print $4 }')
+        awk -F '|' -v suite="$1" '$1 != "Packages" || $2 != "main" || $4 ~ /^cdrom:/ { next }
+            $3 == suite { found[count++] = $4 }
+            $3 == suite "-updates" { updated[$4] = 1 }
+            END {
+                best = 0
+                while (best < count && !(found[best] in updated))
+                    best++
+                if (count)
+                    print found[best < count ? best : 0]
+            }')
     # The sources of Debian's cloud images name a file with the mirror, which a sandbox does not have.
     if [[ $uri == mirror+file:* ]]; then
         list=${uri#mirror+file:}
