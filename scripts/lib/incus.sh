@@ -212,6 +212,14 @@ incus_pool_on_crypt()
     return 1
 }
 
+# incus_pool_plain: what a machine can do that cannot have a btrfs pool.
+incus_pool_plain()
+{
+    note "this machine cannot have a btrfs pool (no loop device or file system); using plain directories instead;" \
+        "creating a sandbox copies its whole disk, and disk sizes are not enforced"
+    incus_cli storage create "$POOL" dir
+}
+
 # incus_pool: the storage pool; btrfs on a sparse file, encrypted where that goes, or plain
 # directories.
 incus_pool()
@@ -222,10 +230,8 @@ incus_pool()
     if [[ -z $driver ]]; then
         driver=btrfs
         if ! incus_pool_on_crypt && ! incus_cli storage create "$POOL" btrfs size="$POOL_SIZE"; then
-            note "this machine cannot have a btrfs pool (no loop device or file system); using plain directories instead;" \
-                "creating a sandbox copies its whole disk, and disk sizes are not enforced"
             incus_cli storage delete "$POOL" 2>/dev/null || true
-            incus_cli storage create "$POOL" dir
+            incus_pool_plain
             driver=dir
         fi
     fi

@@ -310,6 +310,13 @@ incus_pool_on_crypt()
         die "Incus cannot create a storage pool on $POOL_SOURCE, which must be an empty block device"
 }
 
+# In plain directories, sandboxes' disks would have no bounds.
+incus_pool_plain()
+{
+    die "Incus cannot create a storage pool of $POOL_SIZE on the file system of $INCUS_STATE: free space there, or give" \
+        "another --pool-size, or an empty block device with --pool-source"
+}
+
 incus_guard_start()
 {
     systemctl restart sandlot-pool.service
@@ -341,6 +348,27 @@ installed_host()
     HOST_DISK_OVERCOMMIT=${HOST_DISK_OVERCOMMIT:-20} accounts_host
 }
 
+# installed_listens FILE: nginx has the port of the first server with TLS in FILE.
+installed_listens()
+{
+    local port
+
+    port=$(sed -n '/^ *listen \([0-9]*\) ssl[ ;].*/{s//\1/p;q}' "$1")
+    [[ $(ss -Hltnp "sport = :$port") == *'"nginx"'* ]]
+}
+
+# installed_nginx_serves FILE: nginx uses its configuration, of which FILE is a part. When another program has a port, a
+# reload changes nothing, and reports no failure.
+installed_nginx_serves()
+{
+    nginx -q -t || die "nginx refuses its configuration; nginx -t prints the reason"
+    systemctl enable --quiet nginx.service
+    systemctl reload-or-restart nginx.service || die "nginx does not start; read its log with journalctl -u nginx"
+    wait_for 60 installed_listens "$1" ||
+        die "nginx does not get a port of $1: another program may use it, as \"ss -ltnp\" shows; read" \
+            "/var/log/nginx/error.log"
+}
+
 # installed_nginx: our sites beside those that the machine has.
 installed_nginx()
 {
@@ -352,9 +380,7 @@ installed_nginx()
     systemctl enable --quiet sandlot-front.service
     systemctl restart sandlot-front.service ||
         die "cannot load the limits of connections by address; read the log with journalctl -u sandlot-front"
-    nginx -q -t || die "nginx refuses its configuration; nginx -t prints the reason"
-    systemctl enable --quiet nginx.service
-    systemctl reload-or-restart nginx.service || die "nginx does not start; read its log with journalctl -u nginx"
+    installed_nginx_serves "$ETC_DIR/nginx/sandlot.conf"
 }
 
 installed_programs()
@@ -395,8 +421,8 @@ installed_doctor()
     die "sandlotctl doctor finds a fault"
 }
 
-# installed_kernel: one on which disks have bounds and creating sandboxes stays quick. The package counts a refusal
-# as configured, because apt could not install the kernel otherwise.
+# installed_kernel COMMAND: one on which disks have bounds and creating sandboxes stays quick. COMMAND is the one that
+# was refused. The package counts a refusal as configured, because apt could not install the kernel otherwise.
 installed_kernel()
 {
     local kernel flavour
@@ -406,13 +432,13 @@ installed_kernel()
     flavour=${kernel##*[0-9]-}
     die_as "$SETUP_NEEDS_KERNEL" "the kernel $kernel has no simple quotas of btrfs (Linux 6.7 has), without which" \
         "sandboxes' disks have no bounds: run \"apt-get install -t $(debian_codename)-backports linux-image-$flavour\"," \
-        "reboot, and run \"sandlot-setup\""
+        "reboot, and run \"$1\""
 }
 
 installed_up()
 {
     step "answers" installed_answers
-    step "kernel" installed_kernel
+    step "kernel" installed_kernel sandlot-setup
     step "users and directories" installed_directories
     step "database" installed_database
     step "certificates" installed_certificate

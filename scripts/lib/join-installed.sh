@@ -4,6 +4,7 @@
 
 join_places()
 {
+    installed_kernel sandlot-host-join
     [[ ! -e /etc/sandlot/keyring ]] ||
         die "this machine is a front (it has /etc/sandlot/keyring); use another machine as host"
     systemd-sysusers
@@ -58,7 +59,5 @@ join_relay()
 {
     ctl host certificate "$JOIN_NAME" --range "$RANGE" --output "$RELAY_DIR" --dir "$RELAY_DIR"
     printf 'include %s;\n' "$RELAY_DIR/sandlot-relay.conf" "$RELAY_DIR/sandlot-egress.conf" | write_file 644 root:root /etc/nginx/conf.d/sandlot-relay.conf
-    nginx -q -t || die "nginx refuses its configuration; nginx -t prints the reason"
-    systemctl enable --quiet nginx.service
-    systemctl reload-or-restart nginx.service || die "nginx does not start; read its log with journalctl -u nginx"
+    installed_nginx_serves "$RELAY_DIR/sandlot-relay.conf"
 }

@@ -35,14 +35,32 @@ packages_missing()
     done
 }
 
-# packages_mirror SUITE: prints the machine's own mirror of Debian's SUITE. Without release
-# information apt answers from its sources alone: it may never have been updated.
+# packages_mirror SUITE: prints the machine's own mirror of Debian's SUITE, which is no disc of the installer. Other
+# repositories may have a suite of this name, but not its updates. Without release information apt answers from its
+# sources alone: it may never have been updated.
 packages_mirror()
 {
+    local uri list
+
     # shellcheck disable=SC2016
-    apt-get indextargets --no-release-info \
+    uri=$(apt-get indextargets --no-release-info \
         --format '$(CREATED_BY)|$(COMPONENT)|$(RELEASE)|$(REPO_URI)' |
-        awk -F '|' -v suite="$1" '$1 == "Packages" && $2 == "main" && $3 == suite && !seen++ { print $4 }'
+        awk -F '|' -v suite="$1" '$1 != "Packages" || $2 != "main" || $4 ~ /^cdrom:/ { next }
+            $3 == suite { found[count++] = $4 }
+            $3 == suite "-updates" { updated[$4] = 1 }
+            END {
+                best = 0
+                while (best < count && !(found[best] in updated))
+                    best++
+                if (count)
+                    print found[best < count ? best : 0]
+            }')
+    # The sources of Debian's cloud images name a file with the mirror, which a sandbox does not have.
+    if [[ $uri == mirror+file:* ]]; then
+        list=${uri#mirror+file:}
+        uri=$(awk '/^https?:/ { print $1; exit }' "${list%/}")
+    fi
+    printf '%s' "$uri"
 }
 
 debian_codename()
@@ -205,6 +223,15 @@ packages_allow_services()
     fi
 }
 
+# packages_policy_end: removes the policy file of a run that was killed: no service of the machine's later packages would
+# start. A run that is not killed holds the lock until it has removed its own.
+packages_policy_end()
+{
+    if grep -qs "$POLICY_MARK" "$POLICY_FILE" || [[ -e $POLICY_FILE.sandlot ]]; then
+        with_lock packages packages_allow_services
+    fi
+}
+
 # With systemd, a package enables its service for the next boot; ours are not those.
 packages_disable_new_services()
 {
@@ -258,6 +285,7 @@ packages_install()
 
     missing=$(packages_missing "$@")
     if [[ -z $missing ]]; then
+        packages_policy_end
         echo "all there"
         return 0
     fi

@@ -104,6 +104,7 @@ stack_remove()
 # shared_remove: what the stacks of this machine share, when this was the last one.
 shared_remove()
 {
+    packages_policy_end
     if compgen -G '/var/lib/sandlot/*' >/dev/null; then
         echo "other stacks are there"
         return 0

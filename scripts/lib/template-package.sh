@@ -56,15 +56,16 @@ template_list_prefix()
 # the names of this machine's mirror, whose lists are the same.
 template_lists_rename()
 {
-    local file=$1 lists=$2/rootfs/var/lib/apt/lists members='rootfs/var/lib/apt/lists/*_dists_*' here there list from
+    local file=$1 lists=$2/rootfs/var/lib/apt/lists members='rootfs/var/lib/apt/lists/*_dists_*' here there list from to
 
     tar --extract --file "$file" --directory "$2" --wildcards "$members"
     tar --delete --file "$file" --wildcards "$members"
     while read -r there here; do
         from=$(template_list_prefix "$there")
+        to=$(template_list_prefix "$here")
+        # Two addresses may have one prefix, which has no scheme: http and https.
         for list in "$lists/$from"*; do
-            [[ ! -e $list || -z $here || $here == "$there" ]] ||
-                mv "$list" "$lists/$(template_list_prefix "$here")${list#"$lists/$from"}"
+            [[ ! -e $list || -z $here || $to == "$from" ]] || mv "$list" "$lists/$to${list#"$lists/$from"}"
         done
     done < <(paste -d ' ' <(tar --extract --to-stdout --file "$file" "$TEMPLATE_SOURCES" | awk '{ print $2 }') \
         <(template_sources | awk '{ print $2 }') | sort -u)

@@ -24,7 +24,8 @@ tls_authority_valid()
         cmp -s <(openssl x509 -in "$TLS_DIR/ca.pem" -noout -pubkey) <(openssl pkey -in "$TLS_DIR/ca.key" -pubout 2>/dev/null)
 }
 
-# tls_ensure: a new certificate is from the same authority, which clients trust.
+# tls_ensure: a new certificate is from the same authority, which clients trust. Until it is complete, the former key and
+# certificate stay, with which nginx can start.
 tls_ensure()
 {
     local new=no
@@ -43,13 +44,15 @@ tls_ensure()
                 -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign
         fi
         openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
-            -subj "/CN=$DOMAIN" -keyout server.key -out server.csr
+            -subj "/CN=$DOMAIN" -keyout server.key.new -out server.csr
         printf 'subjectAltName=%s\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\nkeyUsage=digitalSignature\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n' \
             "$(tls_names)" >server.ext
         openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -set_serial "0x$(openssl rand -hex 8)" \
-            -days "$TLS_DAYS" -extfile server.ext -out server.pem
-        cat ca.pem >>server.pem
+            -days "$TLS_DAYS" -extfile server.ext -out server.pem.new
+        cat ca.pem >>server.pem.new
+        chmod 644 ca.pem server.pem.new
+        mv server.key.new server.key
+        mv server.pem.new server.pem
         rm -f server.csr server.ext
     )
-    chmod 644 "$TLS_DIR/ca.pem" "$TLS_DIR/server.pem"
 }

@@ -8,3 +8,5 @@ hold_memory stays
 pause_and_resume stays
 holds_memory stays
 sandlot pause stays
+# A setting of the machine's own, which each boot applies. Doctor reports such a low value.
+echo 'fs.inotify.max_user_watches = 65536' >/etc/sysctl.d/50-lower.conf

@@ -122,11 +122,14 @@ static void print_option(FILE *out, const char *name, const char *value)
     fputs("\"\n", out);
 }
 
-/* One's name for it is unknown to the other's clients. */
+/* As in set_tls() of db/connection.c. The clients of MariaDB and MySQL have different names for it.
+ */
 static void print_tls(FILE *out, const struct settings *settings)
 {
-    if (!*settings->database_tls_ca_file)
+    if (!*settings->database_tls_ca_file) {
+        fputs("loose-ssl-verify-server-cert=0\n", out);
         return;
+    }
     print_option(out, "ssl-ca", settings->database_tls_ca_file);
     fputs("loose-ssl-verify-server-cert\nloose-ssl-mode=VERIFY_IDENTITY\n", out);
     if (*settings->database_tls_certificate_file) {

@@ -30,16 +30,21 @@
 
 /* --- connecting --- */
 
+/* Without a CA, both libraries encrypt the connection if the server can, and check no certificate.
+ * By default, Connector/C before 3.4 does not encrypt, and a later one refuses a server that does
+ * not prove its name. */
 static void set_tls(const struct db_tls *tls, MYSQL *mysql)
 {
 #if DB_CLIENT_IS_MARIADB
-    db_flag yes = 1;
+    db_flag yes = 1, verify = tls->ca_file != NULL;
     mysql_options(mysql, MYSQL_OPT_SSL_ENFORCE, &yes);
-    mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
+    mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
 #else
-    unsigned mode = SSL_MODE_VERIFY_IDENTITY;
+    unsigned mode = tls->ca_file ? SSL_MODE_VERIFY_IDENTITY : SSL_MODE_PREFERRED;
     mysql_options(mysql, MYSQL_OPT_SSL_MODE, &mode);
 #endif
+    if (!tls->ca_file)
+        return;
     mysql_options(mysql, MYSQL_OPT_SSL_CA, tls->ca_file);
     if (tls->certificate_file) {
         mysql_options(mysql, MYSQL_OPT_SSL_CERT, tls->certificate_file);
@@ -61,7 +66,7 @@ static void set_options(const struct db *db, MYSQL *mysql, unsigned connect_s, u
     /* A server must not be able to ask for our files. Automatic reconnecting is off by default in
      * both libraries, and newer ones complain when the option is only mentioned. */
     mysql_options(mysql, MYSQL_OPT_LOCAL_INFILE, &no);
-    if (db->options.tls.ca_file && !db->options.socket)
+    if (!db->options.socket)
         set_tls(&db->options.tls, mysql);
 }
 

@@ -28,6 +28,7 @@
 #define API_TIMEOUT_S      240 /* for a worker, beside its waits for agents */
 #define WAKE_MARGIN_S      30  /* additional time of a wake after resume_wait_s */
 #define BURST_FACTOR       2
+#define HASHED_NAME_MAX    46 /* two pointers and the name with two bytes more, in eights */
 #define ENDPOINTS_TEXT_MAX 16384
 #define NAME_CHARACTERS    "abcdefghijklmnopqrstuvwxyz0123456789_"
 #define VALUE_CHARACTERS   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:+,=~"
@@ -71,22 +72,38 @@ static char *front_ports(const struct settings *settings)
     return buffer_steal(&ports);
 }
 
+/* The host with its dots escaped, for a server_name pattern. */
+static char *host_regex(const char *host)
+{
+    buffer_auto regex = BUFFER_INIT(1024);
+    for (const char *c = host; *c; c++)
+        buffer_printf(&regex, "%s%c", *c == '.' ? "\\" : "", *c);
+    return buffer_steal(&regex);
+}
+
+/* Free host, and return it as a server_name; NULL for NULL. nginx refuses a name that is too long
+ * for a bucket of its hash table, which has 64 bytes by default, but takes a pattern. */
+static char *server_name(char *host)
+{
+    if (!host || strlen(host) <= HASHED_NAME_MAX)
+        return host;
+    autofree char *regex = host_regex(host);
+    free(host);
+    return xasprintf("\"~^%s$\"", regex);
+}
+
 /* The names that may be outside the domain of the data planes. */
 static char *named_hosts(const struct settings *settings)
 {
-    autofree char *api = settings_api_host(settings);
-    autofree char *console = settings_console_host(settings);
+    autofree char *api = server_name(settings_api_host(settings));
+    autofree char *console = server_name(settings_console_host(settings));
     return xasprintf("%s%s%s", api, console ? " " : "", console ? console : "");
 }
 
-/* The domain with its dots escaped, for a server_name pattern. */
 static char *domain_regex(const struct settings *settings)
 {
     autofree char *domain = settings_data_plane_domain(settings);
-    buffer_auto regex = BUFFER_INIT(1024);
-    for (const char *c = domain; *c; c++)
-        buffer_printf(&regex, "%s%c", *c == '.' ? "\\" : "", *c);
-    return buffer_steal(&regex);
+    return host_regex(domain);
 }
 
 /* Beside the socket: /run/sandlot is a tmpfs that only root writes to. NULL when it is set. */
@@ -293,8 +310,12 @@ static char *derived_value(const struct renderer *renderer, const char *name)
     const struct settings *settings = renderer->settings;
     if (!strcmp(name, "output_dir"))
         return xstrdup(renderer->output_dir);
-    if (!strcmp(name, "api_host"))
-        return settings_api_host(settings);
+    if (!strcmp(name, "api_name"))
+        return server_name(settings_api_host(settings));
+    if (!strcmp(name, "console_name"))
+        return server_name(settings_console_host(settings));
+    if (!strcmp(name, "data_plane_name"))
+        return server_name(settings_data_plane_domain(settings));
     if (!strcmp(name, "console_host"))
         return settings_console_host(settings);
     if (!strcmp(name, "data_plane_domain"))

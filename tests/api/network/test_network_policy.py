@@ -381,6 +381,10 @@ def test_registries_are_those_of_the_machines_own_package_managers(tmp_path):
         program.write_text(f"#!/bin/sh\ncat <<'END'\n{answer}\nEND\n", encoding="utf-8")
         program.chmod(0o755)
     (tmp_path / "config.toml").write_text('[registries.own]\nindex = "sparse+https://cargo.example/"\n')
+    # As in Debian's cloud images.
+    (tmp_path / "apt-get").write_text(f"#!/bin/sh\ncat <<'END'\n{ASKED['apt-get']}\nmirror+file:{tmp_path}/mirrors/\nEND\n",
+                                      encoding="utf-8")
+    (tmp_path / "mirrors").write_text("# http://remark.example/\nhttps://cloud.example/debian\tpriority:1\n", encoding="utf-8")
     listed = tmp_path / "list"
     listed.write_text("# remark\n*.files.example:443 # more\n203.0.113.0/24\n", encoding="utf-8")
     script = pathlib.Path(__file__).parents[3] / "scripts" / "package-registries"
@@ -389,5 +393,5 @@ def test_registries_are_those_of_the_machines_own_package_managers(tmp_path):
     found = set(done.stdout.split())
     assert {"deb.example:80", "npm.example:443", "scope.example:8443", "pip.example:443", "proxy.example:443",
             "second.example:443", "gems.example:443", "conda.example:443", "cargo.example:443",
-            "*.files.example:443", "203.0.113.0/24"} <= found
-    assert "127.0.0.1" not in done.stdout and "secret" not in done.stdout
+            "*.files.example:443", "203.0.113.0/24", "cloud.example:443"} <= found
+    assert "remark.example" not in done.stdout and "127.0.0.1" not in done.stdout and "secret" not in done.stdout

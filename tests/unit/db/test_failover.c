@@ -277,6 +277,24 @@ static void a_server_that_does_not_encrypt_is_refused(void **state)
     assert_fails_saying(open_at(SECOND, &tls, &err), ERR_DB_UNAVAILABLE, "SSL");
 }
 
+static void without_an_authority_no_name_is_checked(void **state)
+{
+    error_auto err = NULL;
+    char ca_file[128];
+    give_certificate("elsewhere.example", ca_file);
+    assert_ok(open_at(FIRST, NULL, &err));
+    assert_non_null(db_cipher(db));
+    assert_ok(insert(1, &err));
+}
+
+static void without_an_authority_a_server_need_not_encrypt(void **state)
+{
+    error_auto err = NULL;
+    assert_ok(open_at(SECOND, NULL, &err));
+    assert_null(db_cipher(db));
+    assert_int_equal(count(), 0);
+}
+
 #define PLAIN(name)    cmocka_unit_test_setup_teardown(name, begin, end)
 #define TLS_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_tls)
 
@@ -295,6 +313,8 @@ int main(void)
         TLS_TEST(a_server_of_another_name_is_refused),
         TLS_TEST(a_server_of_another_authority_is_refused),
         TLS_TEST(a_server_that_does_not_encrypt_is_refused),
+        TLS_TEST(without_an_authority_no_name_is_checked),
+        PLAIN(without_an_authority_a_server_need_not_encrypt),
     };
     if (!server_listens()) { /* Oracle's, without grants */
         puts("1..0 # SKIP MySQL's server for units takes no connections of a network");

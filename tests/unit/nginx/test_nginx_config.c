@@ -80,18 +80,18 @@ static int tear_down(void **state)
 TEST(test_rendering)
 {
     struct error *err = NULL;
-    write_text("in/a.conf.in", "@api_host@ @data_plane_domain@ @data_plane_domain_regex@ "
+    write_text("in/a.conf.in", "@api_name@ @data_plane_domain@ @data_plane_domain_regex@ "
                                "@public_port@ @listen_port@ @key_burst@ "
                                "@named_hosts@@public_authority_end@\n"
                                "@gate_cache_dir@ @preview_host_header@\n"
-                               "a@b @wake; @ @@ @api_host @API@\n");
+                               "a@b @wake; @ @@ @api_name @API@\n");
     write_text("in/b.inc.in", "");
     write_text("in/README", "@nothing@");
     assert_ok(render(&err));
     assert_text("out/a.conf", "api.x-y.example box.example box\\.example 8443 443 14 "
                               "api.x-y.example:8443\n"
                               "/run/sandlot/gate-cache $http_host\n"
-                              "a@b @wake; @ @@ @api_host @API@\n");
+                              "a@b @wake; @ @@ @api_name @API@\n");
     assert_text("out/b.inc", "");
     assert_false(is_there("out/README"));
     write_text("in/a.conf.in", "second");
@@ -110,6 +110,28 @@ TEST(test_what_is_set_replaces_what_follows)
     write_text("in/a.conf.in", "@gate_cache_dir@ @preview_host_header@ max_size=@gate_cache_mib@m");
     assert_ok(render(&err));
     assert_text("out/a.conf", "/dev/shm/x localhost:$sandlot_port max_size=7m");
+    write_text("in/a.conf.in", "second");
+    assert_ok(render(&err));
+}
+
+/* 46 bytes fit into a bucket of nginx' table of names. */
+TEST(test_a_name_too_long_for_a_table_is_a_pattern)
+{
+    struct error *err = NULL;
+    char *usual = settings->base_url;
+    settings->base_url = xstrdup("https://api.a-department.of-a-company.with-a-names.org:8443");
+    write_text("in/a.conf.in", "@api_name@ @named_hosts@ @data_plane_name@");
+    assert_ok(render(&err));
+    assert_text("out/a.conf", "api.a-department.of-a-company.with-a-names.org "
+                              "api.a-department.of-a-company.with-a-names.org box.example");
+    free(settings->base_url);
+    settings->base_url = xstrdup("https://api.a-department.of-a-company.with-my-names.org:8443");
+    assert_ok(render(&err));
+    assert_text("out/a.conf",
+                "\"~^api\\.a-department\\.of-a-company\\.with-my-names\\.org$\" "
+                "\"~^api\\.a-department\\.of-a-company\\.with-my-names\\.org$\" box.example");
+    free(settings->base_url);
+    settings->base_url = usual;
     write_text("in/a.conf.in", "second");
     assert_ok(render(&err));
 }
