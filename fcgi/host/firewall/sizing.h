@@ -9,7 +9,7 @@
 int sizing_begin(const char *socket_path, const char *size);
 
 #define SIZING_ANSWER_SIZE 512
-#define SIZING_WAIT_MS     1000 /* a busy pool first writes out its data */
+#define SIZING_WAIT_MS     1000 /* a busy pool first writes out its data; Incus waits for this too */
 
 /* Read the next part of the answer, without waiting; answer is "" before the first call. Returns
  * false while the answer is incomplete; then call again. Returns true when fd is closed; answer is
