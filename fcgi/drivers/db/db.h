@@ -229,8 +229,8 @@ void *db_rows_array(const struct db_rows *rows, size_t element_size);
     })
 
 /* Read a column of the current row; the first column is 0. A column of another type aborts the
- * process: the statement is wrong. NULL is read as 0, "" or an empty blob; db_is_null() tells them
- * apart. Texts are borrowed until db_rows_free(). */
+ * process: the statement is wrong. NULL is read as 0, "" or an empty blob; call db_is_null() where
+ * the difference matters. Texts are borrowed until db_rows_free(). */
 bool db_is_null(const struct db_rows *rows, unsigned column);
 int64_t db_get_i64(const struct db_rows *rows, unsigned column);
 uint64_t db_get_u64(const struct db_rows *rows, unsigned column);

@@ -87,6 +87,6 @@ int objects_upload_part(struct objects_upload *upload, const void *data, size_t 
 int objects_upload_finish(struct objects_upload *upload, struct error **err);
 void objects_upload_free(struct objects_upload *upload); /* NULL is allowed; the parts stay */
 
-/* Delete the parts of an unfinished upload. Success if there are none. */
+/* Delete the parts of an unfinished upload. Success if no part exists. */
 int objects_upload_abandon(struct objects *objects, const char *key, const char *name,
                            struct error **err);

@@ -3,7 +3,7 @@
 #pragma once
 
 /* Return the text of the first element with this name after *at, with its entities replaced, and
- * move *at behind it. The caller frees the text. NULL: there is none. */
+ * move *at behind it. The caller frees the text. NULL: no such element. */
 char *objects_xml_next(const char **at, const char *name);
 
 /* Do the same from the beginning of a document. */

@@ -39,7 +39,7 @@ struct agent_said {
 /* Send and receive without waiting. */
 void agent_many_go_on(struct agent_many *many);
 /* Take the next answer, or the end of the wait for one, and free the question. Returns false when
- * there is none. */
+ * all questions still wait. */
 bool agent_many_take(struct agent_many *many, struct agent_said *said);
 /* Wait until there is something to do, or fd can be read; at most wait_ms. */
 void agent_many_wait(struct agent_many *many, int fd, unsigned wait_ms);

@@ -14,8 +14,8 @@
 #include "firewall/lookup.h"
 #include "firewall/rules.h"
 
-#define NAMES_MAX 512 /* answered addresses of a sandbox; a new one replaces the first to expire \
-                       */
+/* Answered addresses of a sandbox. A new one replaces the one that expires first. */
+#define NAMES_MAX    512
 #define ELEMENTS_MAX 4096 /* elements of the names in the kernel's sets */
 
 enum name_verdict { NAME_SAYS_NOTHING, NAME_ALLOWS, NAME_DENIES };

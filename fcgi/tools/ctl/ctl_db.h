@@ -72,7 +72,7 @@ int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list,
 int ctl_db_sandbox_named(struct db *db, const char *team_slug, const char *name, char id[ID_SIZE],
                          struct error **err);
 
-/* Return whether the login of the programs has the right to change rows of the audit log. Changes
+/* Return whether the login of this program has the right to delete rows of the audit log. Deletes
  * no row. */
 bool ctl_db_may_change_audit(struct db *db);
 
