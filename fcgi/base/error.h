@@ -60,7 +60,8 @@ bool error_clear_if(struct error **err, enum error_code code);
 /* Move *from into *to (which must be NULL). Always returns -1. */
 int error_move(struct error **to, struct error **from);
 
-/* Return whether an error says "away for now" rather than "no". */
+/* Return whether an error is temporary: the database, a host or its runtime does not answer, the
+ * database is full or met a conflict, or the result is unknown. */
 bool error_is_transient(const struct error *err);
 
 const char *error_api_code(enum error_code code); /* "not_found" */

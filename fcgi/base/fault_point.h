@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Named places in the lifecycle where a test can stop or kill a worker. A test can so cause a crash
- * or a race at once. Only with configure --enable-fault-points; without it fault_point() is nothing
- * at all.
+ * Stop or kill a worker at named places in the lifecycle, so that a test can cause a crash or a
+ * race. Only with configure --enable-fault-points; without it, fault_point() does nothing.
  *
  * A test makes the directory `faults` next to the API socket, writable for the workers, and arms a
  * point with a file of its name there. Its content is an action and, if only one program should be

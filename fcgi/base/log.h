@@ -39,8 +39,8 @@ struct error;
 void log_init(const char *program);
 void log_configure(enum log_level least, enum log_format format);
 
-/* Append to this file instead of standard error; it is opened again by log_reopen().
- * Returns 0, or -1 with errno. */
+/* Append to this file instead of standard error; log_reopen() opens it again. Return 0, or -1 with
+ * errno. */
 int log_to_file(const char *path);
 int log_reopen(void);
 

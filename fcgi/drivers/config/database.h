@@ -8,15 +8,16 @@
 /* Connect to the database. Errors: ERR_CONFIG (password file), ERR_DB_UNAVAILABLE. */
 int database_open(const struct settings *settings, struct db **db, struct error **err);
 
-/* Connect as the user that migrates; *db NULL: there is no other than the programs'. */
+/* Connect as the user for migrations (database_admin_user). *db NULL: this setting is empty, and
+ * nothing was done. Errors: as database_open(). */
 int database_open_admin(const struct settings *settings, struct db **db, struct error **err);
 
-/* Write options for the database's own client programs, so that they log in as the user who
- * migrates. The options are in a file without a name, whose descriptor the programs inherit. The
- * caller closes it. Errors: ERR_CONFIG. */
+/* Write the options for the database's own client programs to a file without a name. They log in as
+ * the user for migrations, or else as the user of the programs. *fd: the file, which the client
+ * programs inherit. The caller closes it. Errors: as database_open(). */
 int database_client_options(const struct settings *settings, int *fd, struct error **err);
 
-/* Open a connection like database_open_admin() to another database of the same server; without such
- * a user, as the programs'. */
+/* Connect to another database of the same server, as the same user as database_client_options().
+ * Errors: as database_open(). */
 int database_open_other(const struct settings *settings, const char *name, struct db **db,
                         struct error **err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The common command line of all programs of the control plane: --config FILE, --check-config,
- * --version, --help. The default FILE is SANDLOT_CONFIG of the environment, then the installed one.
- * Also the set-up of the log from the settings.
+ * Handle the command line that all programs of the control plane share: --config FILE,
+ * --check-config, --version, --help. Also set up the log from the settings. The default FILE is
+ * SANDLOT_CONFIG of the environment, or else the installed file.
  *
  *   struct program_call call;
  *   int status = program_start(argc, argv, &program, &call);
@@ -20,7 +20,7 @@
 struct program {
     const char *name;      /* also names the log lines; static storage */
     const char *summary;   /* one line for --help */
-    const char *arguments; /* "COMMAND…"; NULL: it takes none */
+    const char *arguments; /* "COMMAND…"; NULL: it has no arguments */
     const char *help;      /* further text for --help, or NULL */
     /* A program for people: takes --json, always logs to standard error, and loads its settings
      * itself (program_settings()), since some commands need none. */
@@ -34,20 +34,23 @@ struct program_call {
     char **arguments; /* the words after the options, NULL-terminated; borrowed from argv */
 };
 
-/* Handle the options that all programs have. Return PROGRAM_RUN, or the exit status of a call that
- * is already done. It is 0 after --help, --version and a good --check-config. It is EX_USAGE or
- * EX_CONFIG (sysexits.h) after a line on standard error. A daemon whose settings are wrong first
- * waits, as in program_end(). */
+/* Handle the options that all programs have. Returns PROGRAM_RUN, or the exit status if the program
+ * must end: 0 after --help, --version and a successful --check-config, or EX_USAGE or EX_CONFIG
+ * (sysexits.h) after a message on standard error. With wrong settings, a daemon first waits, as in
+ * program_end(). */
 int program_start(int argc, char **argv, const struct program *program, struct program_call *call);
 
-/* End a daemon. Returns the exit status: 0 without an error, else EX_UNAVAILABLE after a line in
- * the log and three seconds. Without that pause, workers that cannot start take all processors:
- * multiwatch starts an ended program again at once. A signal ends the pause. */
+/* End a daemon. err may be NULL. Returns the exit status: 0 without an error. With an error, logs
+ * it, waits three seconds, and returns EX_UNAVAILABLE. Without this pause, workers that cannot
+ * start would take all processors, because multiwatch starts an ended program again at once. A
+ * signal ends the pause. */
 int program_end(const struct error *err);
 
-/* Run a daemon: program_start(), run, and program_end() with the error that run has set. */
+/* Run a daemon: program_start(), run, and program_end() with the error that run has set. Returns
+ * the exit status. */
 int program_main(int argc, char **argv, const struct program *program,
                  void (*run)(const struct settings *settings, struct error **err));
 
-/* Load the settings of call->config_path into call->settings and set the log up from them. */
+/* Load the settings of call->config_path into call->settings, and set up the log from them. Errors:
+ * ERR_CONFIG. */
 int program_settings(const struct program *program, struct program_call *call, struct error **err);

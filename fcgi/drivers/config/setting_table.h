@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* settings.def as rows; for the parser and the printers of config/ only. */
+/* Read the rows of settings.def; only for the parser and the printers of config/. */
 #pragma once
 
 #include <stddef.h>
@@ -20,8 +20,7 @@ struct setting {
     const char *prose;
 };
 
-/* Return the title of the section that begins with this setting, or NULL.
- */
+/* Return the title of the section that begins with this setting, or NULL. */
 const char *setting_section_title(const char *name);
 
 extern const struct setting setting_table[];

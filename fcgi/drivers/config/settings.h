@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Settings of all programs: one table (settings.def) from which come the structure below, the
- * parser, --check-config, the sample file and the manual page. The file is `name = value` lines.
+ * Read the settings of all programs. One table (settings.def) gives the structure below, the
+ * parser, --check-config, the sample file and the manual page. The file has lines `name = value`.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ struct settings {
 #undef SETTING_CHOICE
 };
 
-/* Read and check the file. Errors (ERR_CONFIG) name the file, line, setting, and for an unknown
- * name the nearest known one. Relative paths are refused. */
+/* Read and check the file. Relative paths are refused. Errors: ERR_CONFIG; the message names the
+ * file, the line and the setting, and for an unknown name the nearest known one. */
 int settings_load(const char *path, struct settings **settings, struct error **err);
 void settings_free(struct settings *settings);
 
@@ -36,18 +36,18 @@ static inline void settings_autofree_(struct settings **settings)
  * name. */
 char *settings_get(const struct settings *settings, const char *name);
 
-/* Return the unit of a number such as "ms"; "" for other settings, for counts and for no setting.
- */
+/* Return the unit of a number, such as "ms". "": the setting is a count, is not a number, or does
+ * not exist. */
 const char *settings_unit(const char *name);
 
-/* Write a commented sample file with every setting at its default. */
+/* Write a sample file with comments, in which each setting has its default. */
 void settings_print_sample(FILE *out);
 
 /* Write the manual page of the settings file, in mdoc(7). */
 void settings_print_manual(FILE *out);
 
-/* Return `host` of base_url / console_url / data_plane_host, without scheme and port; owned by the
- * caller. NULL: there is no console. */
+/* Return the host of base_url, console_url or data_plane_host, without scheme and port; the caller
+ * frees it. NULL: console_url is empty. */
 char *settings_api_host(const struct settings *settings);
 char *settings_console_host(const struct settings *settings);
 char *settings_data_plane_domain(const struct settings *settings);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sealed bytes for the database: XChaCha20-Poly1305 (crypto_aead_xchacha20poly1305_ietf) under the
- * envelope subkey. Layout: version 1 (1 byte), key id (2, big endian), nonce (24), ciphertext and
- * tag. The associated data binds a value to its row, so that it cannot be moved to another one.
+ * Encrypt bytes for the database with XChaCha20-Poly1305 (crypto_aead_xchacha20poly1305_ietf) and
+ * the subkey KEY_PURPOSE_SEALED. Layout: version 1 (1 byte), key id (2, big endian), nonce (24),
+ * ciphertext and tag. The associated data binds a value to its row, so that the value cannot be
+ * moved to another row.
  */
 #pragma once
 
@@ -15,11 +16,12 @@
 #define AEAD_DATA_MAX       ((size_t)16 << 20)
 #define AEAD_ASSOCIATED_MAX ((size_t)1024)
 
-/* Append the sealed form of data to out. associated: usually the row's id. */
+/* Encrypt data with the newest key, and append the result to out. associated: usually the row's id.
+ * Errors: ERR_INTERNAL (the data or the associated name is too large). */
 int aead_seal(const struct keyring *ring, const void *data, size_t size, const char *associated,
               struct buffer *out, struct error **err);
 
-/* Append the plain bytes to out (the caller wipes it). Tampered, truncated, moved, or sealed under
- * a key that the ring does not have: ERR_INTERNAL. */
+/* Decrypt data, and append the plain bytes to out, which the caller wipes. Errors: ERR_INTERNAL
+ * (the data is changed, cut off, or from another row, or the ring does not have its key). */
 int aead_open(const struct keyring *ring, const void *sealed, size_t size, const char *associated,
               struct buffer *out, struct error **err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A small certificate authority (X.509, ECDSA on P-256) for the machines of one deployment. It
- * signs fronts, which call, and hosts, which are called. Neither can stand for the other.
+ * Run a small certificate authority (X.509, ECDSA on P-256) for the machines of one deployment. It
+ * signs front nodes, which are clients, and host nodes, which are servers. A certificate of one
+ * kind is not valid for the other.
  */
 #pragma once
 
@@ -31,18 +32,18 @@ enum certificate_role {
 int authority_new(const char *name, unsigned days, struct certificate_pair *authority,
                   struct error **err);
 
-/* Create a new key for a name (a DNS name, which is also its subjectAltName), signed for one role.
- * Errors: ERR_CONFIG when the authority's PEM texts are no such pair. */
+/* Create a new key and certificate for a DNS name, which is also the subjectAltName. Errors:
+ * ERR_CONFIG (the authority's PEM texts are not such a pair), ERR_INTERNAL. */
 int authority_sign(const struct certificate_pair *authority, enum certificate_role role,
                    const char *name, unsigned days, struct certificate_pair *pair,
                    struct error **err);
 
-/* Return whether a pair of certificate_pair_read() is this authority's, has the name of a previous
- * certificate (PEM), and is valid for longer than that. */
+/* Return whether this authority has signed a pair of certificate_pair_read(), and the pair has the
+ * name of a previous certificate (PEM) and is valid for longer. */
 bool authority_renews(const char *authority, const char *before,
                       const struct certificate_pair *pair);
 
-/* Return whether a certificate (PEM) is this authority's, of this name, and holds for that long
- * yet. */
+/* Return whether this authority has signed a certificate (PEM), and the certificate has this name
+ * and is valid for at least this number of days. */
 bool authority_signed(const char *authority, const char *certificate, const char *name,
                       unsigned days);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The deployment's key ring: a file outside the database with one or more 32-byte master keys,
- * each with an id, newest last. New data uses the newest key; old data names the key that made it.
- * From each master key a subkey per purpose is derived (crypto_kdf, BLAKE2b), so that no two uses
- * share a key. Masters live in sodium_malloc() memory and are wiped on free.
+ * Read and change the deployment's key ring: a file outside the database with one or more 32-byte
+ * master keys, each with an id, newest last. New data uses the newest key; old data names the key
+ * that made it. Each purpose has its own subkey of a master key (crypto_kdf, BLAKE2b). Master keys
+ * are in memory of sodium_malloc(), and are wiped when freed.
  *
- * File format, one key a line: `<id> <64 hex digits>`, '#' comments. ids are 1..65535. With `next`
- * behind it a key is known and not used yet.
+ * Each line of the file is a key, `<id> <64 hex digits>`, or a comment that begins with '#'. Ids
+ * are 1 to 65535. The word `next` after a key says that it is not used yet.
  */
 #pragma once
 
@@ -30,41 +30,44 @@ enum key_purpose {
     KEY_PURPOSE_SSH,         /* MAC of the tokens of SSH sessions */
     KEY_PURPOSE_AUDIT,       /* MAC of the rows of the audit log, and its chain */
     KEY_PURPOSE_VOLUME,      /* MAC of the tokens of volumes */
-    KEY_PURPOSE_FINGERPRINT, /* by which fronts see whether they have the same key */
+    KEY_PURPOSE_FINGERPRINT, /* fronts compare it to check that they have the same key */
     KEY_PURPOSE_ARCHIVE,     /* copies of sandboxes in the archive */
 };
 
-/* Read the file (refused unless only its owner and group can read it; not world-readable). Errors:
- * ERR_CONFIG naming the line, never its contents. */
+/* Read the file. Only its owner and group may have rights to it, and the group may not write it.
+ * Errors: ERR_CONFIG; the message names the line, never its contents. */
 int keyring_load(const char *path, struct keyring **ring, struct error **err);
 void keyring_free(struct keyring *ring);
 
-/* Write a new file (0600, never over an existing one) with one random key, id 1. */
+/* Write a new file (mode 0600) with one random key, with id 1. Errors: ERR_CONFIG, also when the
+ * file exists. All functions below have this error. */
 int keyring_create(const char *path, struct error **err);
 
-/* Append a fresh random key with the next id; replaces the file atomically. */
+/* Append a new random key with the next id, and replace the file atomically. Errors: also when a
+ * key is not in use yet, or the ring is full. */
 int keyring_rotate(const char *path, struct error **err);
 
-/* Do the same in two steps, for several machines that have the file: a key that all are to know,
- * and its use. Errors: also when there is one that waits to be used, or none. */
+/* Do the same in two steps, when several machines have the file: add a key that is not used yet,
+ * and use it when all machines have it. Errors: also when there already is such a key, or
+ * keyring_use() finds none. */
 int keyring_add(const char *path, struct error **err);
 int keyring_use(const char *path, struct error **err);
 
-/* Remove a key that is neither the newest in use nor waits to be used. Errors: also when the file
- * has no such key. */
+/* Remove a key that is older than the newest key in use. Errors: also when the file has no such
+ * key. */
 int keyring_drop(const char *path, uint16_t key_id, struct error **err);
 
 /* Read the text of the file for a backup, into an empty buffer with a maximum of 64 KiB or more.
  * The file must be a complete key ring. The caller wipes the buffer. */
 int keyring_read_text(const char *path, struct buffer *text, struct error **err);
 
-/* Make such a text the key file at path. It gets the owner and mode of the present file, which
- * stays as PATH.before. Without a present file, our user is the owner. The same text changes
- * nothing. *replaced: there was another file. Errors: ERR_CONFIG. */
+/* Write such a text to the key file at path. The file keeps its owner and mode, and the previous
+ * file stays as PATH.before. A new file belongs to the user of this process. The same text changes
+ * nothing. *replaced: the file had another text. */
 int keyring_put_text(const char *path, const struct buffer *text, bool *replaced,
                      struct error **err);
 
-/* Return the newest of the keys in use. */
+/* Return the id of the newest key in use. */
 uint16_t keyring_newest(const struct keyring *ring);
 
 struct keyring_key {
@@ -76,7 +79,7 @@ bool keyring_key_at(const struct keyring *ring, size_t index, struct keyring_key
 
 #define KEYRING_SUBKEY_BYTES 32
 
-/* Derive the subkey of a key for a purpose; the caller wipes it. ERR_CONFIG when the ring has no
- * such key. */
+/* Derive the subkey of a key for a purpose; the caller wipes it. Errors: ERR_CONFIG (the ring has
+ * no such key). */
 int keyring_subkey(const struct keyring *ring, uint16_t key_id, enum key_purpose purpose,
                    unsigned char out[KEYRING_SUBKEY_BYTES], struct error **err);

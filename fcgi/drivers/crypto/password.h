@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Passwords: argon2id (crypto_pwhash_str of libsodium) with PASSWORD_MEMORY of memory and some
- * tens of milliseconds of a processor for each call. Callers bound how many run at once.
+ * Hash passwords with argon2id (crypto_pwhash_str of libsodium). Each call uses PASSWORD_MEMORY
+ * bytes of memory and some tens of milliseconds of processor time. Callers limit the number of
+ * calls at the same time.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 
 #define PASSWORD_MIN       10 /* bytes */
 #define PASSWORD_MAX       256
-#define PASSWORD_HASH_SIZE 128 /* of the text that is kept: parameters, salt and hash */
+#define PASSWORD_HASH_SIZE 128 /* of the stored text: parameters, salt and hash */
 /* RFC 9106, section 4, has 64 MiB and three passes as the second of its two choices. */
 #define PASSWORD_MEMORY ((size_t)64 << 20)
 

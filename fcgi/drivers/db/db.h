@@ -8,9 +8,9 @@
  * statement never waits for its first caller.
  *
  * Connection rules: a statement outside a transaction that only reads is sent again once after a
- * reconnect. A write is never sent twice: when the connection dies under it the error is
- * ERR_OUTCOME_UNKNOWN, and ERR_DB_UNAVAILABLE when it certainly did not happen. A server whose disk
- * is full refuses writes with ERR_DB_FULL, which a transaction around them does not survive.
+ * reconnect. A write is never sent twice. When the connection is lost during a write, the error is
+ * ERR_OUTCOME_UNKNOWN, or ERR_DB_UNAVAILABLE if the write certainly did not happen. A server whose
+ * disk is full refuses writes with ERR_DB_FULL; a transaction around them must be rolled back.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ struct db_tls {
 
 struct db_options {
     const char *socket; /* unix socket; NULL: TCP to host:port */
-    /* Several, separated by commas: the first is used that answers and may be written to. */
+    /* Several are separated by commas. The first one that answers and takes writes is used. */
     const char *host;
     unsigned port;
     struct db_tls tls;
@@ -48,14 +48,13 @@ struct db_options {
 int db_open(const struct db_options *options, struct db **db, struct error **err);
 void db_close(struct db *db);
 
-/* Return the host that it is connected to, or was last; its socket's path instead, where it has
- * one. */
+/* Return the path of the socket, or else the host of the connection or of the last attempt. */
 const char *db_server(const struct db *db);
-/* Return the cipher of the connection, or NULL: it is not encrypted, or not open. */
+/* Return the cipher of the connection. NULL: the connection is not encrypted, or not open. */
 const char *db_cipher(const struct db *db);
 
-/* In a process that was forked: let go of the connection of the process before it, without a word
- * to the server. Nothing but this may be done with db; its memory stays. */
+/* Close the inherited connection in a process that was forked, without a message to the server.
+ * This is the only call that such a process may make with db. The memory of db is not freed. */
 void db_leave(struct db *db);
 
 struct db_statement {
@@ -77,8 +76,8 @@ struct db_statement {
 #define DB_STATEMENTS(name) \
     static const struct db_statement *const name[] __attribute__((used, section("db_statements")))
 
-/* Prepare each statement of this program once and drop it again; the error names the statement that
- * is wrong. */
+/* Prepare each statement of this program once, and drop it again. Errors: as of db_query(); the
+ * message names the wrong statement. */
 int db_check_statements(struct db *db, struct error **err);
 
 /* --- arguments --- */
@@ -105,7 +104,8 @@ struct db_value db_bool(bool value);
  * other text: the statement fails with ERR_NOT_FOUND. A filter of a list checks the form of its
  * name first (query_name()). */
 struct db_value db_text(const char *text);
-/* Return the beginning of a text, of at most so many bytes. */
+/* Return the beginning of a text as a value, without a partial character: at most `most` bytes. The
+ * text is not NULL. */
 struct db_value db_text_cut(const char *text, size_t most);
 struct db_value db_blob(const void *data, size_t size);
 
@@ -118,8 +118,8 @@ struct db_value db_blob(const void *data, size_t size);
 /* --- running --- */
 
 /* Run a statement without result rows. affected (may be NULL): rows matched, as with
- * CLIENT_FOUND_ROWS. Errors: ERR_DB_DUPLICATE, ERR_DB_DEADLOCK, ERR_DB_UNAVAILABLE,
- * ERR_OUTCOME_UNKNOWN, ERR_INTERNAL. */
+ * CLIENT_FOUND_ROWS. Errors: ERR_DB_DUPLICATE, ERR_DB_DEADLOCK, ERR_DB_FULL, ERR_DB_UNAVAILABLE,
+ * ERR_OUTCOME_UNKNOWN, ERR_NOT_FOUND (see db_text()), ERR_INTERNAL. */
 int db_exec(struct db *db, const struct db_statement *statement, const struct db_value *args,
             size_t count, uint64_t *affected, struct error **err);
 
@@ -130,8 +130,10 @@ int db_exec_all(struct db *db, const struct db_statement *statement, const struc
 
 struct db_rows;
 
-/* Run a statement with result rows, all fetched into memory before this returns (cap them with
- * LIMIT). It only reads, so that it may be sent again. The caller ends with db_rows_free(). */
+/* Run a statement with result rows, and fetch them all into memory; limit their number with LIMIT.
+ * The statement only reads, because it may be sent again. The caller calls db_rows_free(). Errors:
+ * ERR_DB_DEADLOCK, ERR_DB_UNAVAILABLE, ERR_NOT_FOUND (see db_text()), ERR_INTERNAL. The functions
+ * below have the same errors. */
 int db_query(struct db *db, const struct db_statement *statement, const struct db_value *args,
              size_t count, struct db_rows **rows, struct error **err);
 
@@ -141,24 +143,26 @@ int db_query_part(struct db *db, const struct db_statement *statement, const str
                   size_t count, size_t bytes_max, struct db_rows **rows, bool *cut,
                   struct error **err);
 
-/* Run a statement with one row at most, which becomes the current one. ERR_NOT_FOUND with the
- * message `missing` without a row. */
+/* Run a statement with at most one row, which becomes the current row. Without a row:
+ * ERR_NOT_FOUND with the message `missing`. The caller frees *rows after an error too. */
 int db_query_row(struct db *db, const struct db_statement *statement, const struct db_value *args,
                  size_t count, const char *missing, struct db_rows **rows, struct error **err);
 
-/* Check whether it has any row. */
+/* Check whether a statement returns any row. */
 int db_query_finds(struct db *db, const struct db_statement *statement, const struct db_value *args,
                    size_t count, bool *found, struct error **err);
 
-/* Copy the text in the first column of the first row; "" without rows. */
+/* Copy the text in the first column of the first row, cut to size; "" without rows. */
 int db_query_text(struct db *db, const struct db_statement *statement, const struct db_value *args,
                   size_t count, char *text, size_t size, struct error **err);
 
-/* Parse the JSON in the first column of the first row. NULL: no row, or no JSON. */
+/* Parse the JSON in the first column of the first row. The caller owns *json. NULL: no row, or no
+ * JSON. */
 int db_query_json(struct db *db, const struct db_statement *statement, const struct db_value *args,
                   size_t count, json_t **json, struct error **err);
 
-/* Append the ids in the first column, and count them in *count, up to limit. */
+/* Append the ids in the first column to ids, and add their number to *ids_count, up to limit in
+ * total. */
 int db_query_ids(struct db *db, const struct db_statement *statement, const struct db_value *args,
                  size_t count, unsigned limit, char (*ids)[ID_SIZE], unsigned *ids_count,
                  struct error **err);
@@ -172,8 +176,8 @@ static inline void db_rows_autofree_(struct db_rows **rows)
 }
 #define db_rows_auto __attribute__((cleanup(db_rows_autofree_))) struct db_rows
 
-/* Allocate an array with a zeroed element for each row; NULL without rows. */
 size_t db_rows_size(const struct db_rows *rows); /* bytes of all texts */
+/* Allocate an array with a zeroed element for each row; the caller frees it. NULL: no rows. */
 void *db_rows_array(const struct db_rows *rows, size_t element_size);
 
 /* Run a query, and make a list of its rows: read(rows, &element) fills an element, which is zeroed
@@ -202,7 +206,8 @@ void *db_rows_array(const struct db_rows *rows, size_t element_size);
         result_;                                                               \
     })
 
-/* Do the same, where *found may be false instead of an error. */
+/* Run a query, and read its first row with read(rows, row). Without a row, *found is false. args
+ * is DB_ARGS(…) or DB_NO_ARGS. */
 #define DB_FIND(db, statement, args, read, row, found, err)       \
     ({                                                            \
         db_rows_auto *rows_ = NULL;                               \
@@ -223,18 +228,18 @@ void *db_rows_array(const struct db_rows *rows, size_t element_size);
         result_;                                                                               \
     })
 
-/* Read a column of the current row, from 0. Reading a number from a column of another type aborts:
- * the statement is wrong. NULL reads as 0, "" and an empty blob; ask db_is_null() where it matters.
- * Strings live until db_rows_free() of their rows. */
+/* Read a column of the current row; the first column is 0. A column of another type aborts the
+ * process: the statement is wrong. NULL is read as 0, "" or an empty blob; call db_is_null() where
+ * the difference matters. Texts are borrowed until db_rows_free(). */
 bool db_is_null(const struct db_rows *rows, unsigned column);
 int64_t db_get_i64(const struct db_rows *rows, unsigned column);
 uint64_t db_get_u64(const struct db_rows *rows, unsigned column);
 bool db_get_bool(const struct db_rows *rows, unsigned column);
 const char *db_get_text(const struct db_rows *rows, unsigned column);
-/* Return the index of a column's text in names; other text aborts as well. */
+/* Return the index of a column's text in names. Any other text aborts the process. */
 unsigned db_get_name(const struct db_rows *rows, unsigned column, const char *const names[],
                      unsigned count);
-/* Into an array, which has room for all that the column may hold. */
+/* Copy a column's text into an array that has room for the longest value of the column. */
 #define db_copy_text(array, rows, column) \
     snprintf((array), sizeof(array), "%s", db_get_text((rows), (column)))
 const void *db_get_blob(const struct db_rows *rows, unsigned column, size_t *size);
@@ -243,13 +248,15 @@ const void *db_get_blob(const struct db_rows *rows, unsigned column, size_t *siz
 
 /* Run body between START TRANSACTION and COMMIT. If body returns -1, roll back and return its
  * error. After ERR_DB_DEADLOCK, roll back and run body again, up to 8 times with growing random
- * pauses. So body must leave nothing in *context that a second run does not overwrite. A connection
- * lost in COMMIT is ERR_OUTCOME_UNKNOWN; lost before it, ERR_DB_UNAVAILABLE (nothing happened).
+ * pauses, but not after the time limit of one statement. So body must leave nothing in *context
+ * that a second run does not overwrite. A connection lost before COMMIT is ERR_DB_UNAVAILABLE
+ * (nothing happened). A connection lost in COMMIT, or a full disk there, is ERR_OUTCOME_UNKNOWN.
  * Transactions do not nest. */
 int db_transaction(struct db *db, int (*body)(struct db *db, void *context, struct error **err),
                    void *context, struct error **err);
 
-/* In a transaction: call is called once it is committed, and is the only one. */
+/* Set the function that is called after the commit of the current transaction, in place of any
+ * previous one. */
 void db_after_commit(struct db *db, void (*call)(void));
 
 bool db_in_transaction(const struct db *db);
@@ -257,17 +264,17 @@ bool db_in_transaction(const struct db *db);
 /* --- companions of a write --- */
 
 /* Rows that belong to the next write, in the same transaction. The function write() runs before the
- * commit of the first transaction in which a statement that counts has changed a row. A statement
- * outside of transactions gets one for it. The commit ends the companion; until then write() may
- * run again, like the body of a transaction. */
+ * commit of the first transaction in which a statement with counts() has changed a row. A statement
+ * with counts() outside a transaction runs in one of its own. The commit ends the companion; until
+ * then write() may run again, like the body of a transaction. */
 struct db_companion {
     bool (*counts)(const struct db_statement *statement, void *context);
     int (*write)(struct db *db, void *context, struct error **err);
     void *context;
 };
 
-/* Set the companion, which is borrowed until it has gone or is taken back with NULL. */
+/* Set the companion. It is borrowed until its commit, or until it is removed with NULL. */
 void db_accompany(struct db *db, const struct db_companion *companion);
 
-/* Return whether one still waits. */
+/* Return whether a companion still waits for its commit. */
 bool db_is_accompanied(const struct db *db);

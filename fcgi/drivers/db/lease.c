@@ -314,7 +314,8 @@ int lease_tick(struct lease *lease, struct error **err)
         lease->lost_at_ms = now_ms + (int64_t)lease->lease_ms;
         return 0;
     }
-    if (failure->code != ERR_LEASE_LOST && now_ms < lease->lost_at_ms)
+    /* The attempt may have waited for the database until after the end of the lease. */
+    if (failure->code != ERR_LEASE_LOST && clock_monotonic_ms() < lease->lost_at_ms)
         return 0;
     error_recode(&failure, ERR_LEASE_LOST);
     return error_move(err, &failure);

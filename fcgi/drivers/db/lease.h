@@ -14,7 +14,7 @@
  *
  * For rows of tenants, use LEASE_TEAMS() and LEASE_TEAMS_OWNED(), with the team of a row as one
  * more argument. Then teams take turns in each process. A team with a hundred rows delays another
- * team by one row. A process that has read more than 256 due rows does not read the table again for
+ * team by one row. A process that has read 256 due rows or more does not read the table again for
  * up to a second. A new row waits for that time. A row whose transaction failed is passed over for
  * a second, and for twice as long after each further failure, up to a minute.
  */
@@ -28,8 +28,8 @@
 #define LEASE_KEY_SIZE   64 /* of the longest key */
 #define LEASE_OWNER_SIZE 65
 
-/* Name an owner that no other process has, with its program, its machine and its number for
- * operators. */
+/* Make a name for this process as an owner. No other process has the same name. For operators, it
+ * has the program, the machine and the process id. */
 void lease_name_owner(char owner[LEASE_OWNER_SIZE], const char *program);
 
 struct lease_table {
@@ -61,17 +61,19 @@ struct lease_table {
 #define LEASE_TABLE_OWNED(table, key, until, rows) \
     LEASE_TABLE_OWNED_AS(table, table, key, until, rows)
 
-/* One of several of the same table; name: of its statements. */
+/* Describe one of several kinds of leases of the same table. name: of its statements. */
 #define LEASE_TABLE_OWNED_AS(name, table, key, until, rows)                     \
     {                                                                           \
         .due = {name ".due", LEASE_DUE_(key ", attempts", table, until, rows)}, \
         LEASE_CHANGES_OWNED_(name, table, key, until, rows),                    \
     }
 
-/* Rows of tenants. team: an expression over a row; a row may have lost its team (NULL).
+/* Describe the rows of tenants. team: an expression over a row; a row may have lost its team
+ * (NULL).
  *
  * The first statement locks nothing, so that processes do not hide rows from each other; the second
- * one locks the chosen row. Several rows of a team: other processes may have its first ones. */
+ * one locks the chosen row. The first statement reads several rows of a team, because other
+ * processes may have its first ones. */
 #define LEASE_LINE_MAX 1000
 #define LEASE_TEXT_(x) #x
 #define LEASE_TEXT(x)  LEASE_TEXT_(x)
@@ -95,7 +97,7 @@ struct lease_table {
 #define LEASE_TEAMS_OWNED(name, table, key, until, rows, team) \
     LEASE_TENANTS_OWNED(name, table, key, until, rows, team, "''")
 
-/* The same, with the user of a row, whom a board counts (db/lease_board.h). */
+/* Do the same as LEASE_TEAMS_OWNED(), with the user of a row, for the board (db/lease_board.h). */
 #define LEASE_TENANTS_OWNED(name, table, key, until, rows, team, user)               \
     {                                                                                \
         .line = {name ".line", LEASE_LINE_(table, key, until, rows, team, user)},    \
@@ -110,21 +112,23 @@ struct lease_table {
 int lease_take(struct db *db, const struct lease_table *table, const char *owner, uint64_t lease_ms,
                char key[LEASE_KEY_SIZE], unsigned *attempts, struct error **err);
 
-/* Do the same, but only lock the row: the caller changes it so that it is due no more. */
+/* Do the same, but only lock the row. The caller then changes the row so that it is no longer
+ * due. */
 int lease_lock(struct db *db, const struct lease_table *table, char key[LEASE_KEY_SIZE],
                struct error **err);
 
-/* Renew the lease for lease_ms from now. Errors: ERR_LEASE_LOST when it is not ours any more, or
- * the row cannot be leased. */
+/* Renew the lease of a row for lease_ms from now. owner: ignored for a table without owners.
+ * Errors: ERR_LEASE_LOST (the row has another owner, or can no longer be leased), and those of
+ * db_exec(). */
 int lease_renew(struct db *db, const struct lease_table *table, const char *key, const char *owner,
                 uint64_t lease_ms, struct error **err);
 
-/* Release it: another worker may take it after delay_ms. Success also when it is not ours any
- * more. */
+/* Release a row: another worker may take it after delay_ms. Does nothing if the row has another
+ * owner. */
 int lease_defer(struct db *db, const struct lease_table *table, const char *key, const char *owner,
                 uint64_t delay_ms, struct error **err);
 
-/* --- one that is kept while its owner works --- */
+/* --- a lease that is renewed while its owner works --- */
 
 struct lease {
     struct db *db;
@@ -134,13 +138,14 @@ struct lease {
     int64_t renew_at_ms, lost_at_ms; /* monotonic */
 };
 
-/* Begin to keep one that was taken just now. */
+/* Start to renew a lease that was taken just now. db and table are borrowed. */
 void lease_keep(struct lease *lease, struct db *db, const struct lease_table *table,
                 const char *key, const char *owner, uint64_t lease_ms);
 
-/* Renew it when a quarter of its time is over; to be called often. With the database away the lease
- * still counts, until its time is over. Errors: ERR_LEASE_LOST. */
+/* Renew the lease when a quarter of its time is over; call this often. When the database does not
+ * answer, the lease stays valid until its time is over. Errors: ERR_LEASE_LOST. */
 int lease_tick(struct lease *lease, struct error **err);
 
-/* Renew it now: before an act that would harm the next owner. Errors: ERR_LEASE_LOST. */
+/* Renew the lease now, before an act that would harm the next owner. Otherwise like
+ * lease_tick(). */
 int lease_check(struct lease *lease, struct error **err);

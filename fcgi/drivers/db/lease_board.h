@@ -10,14 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Make the board. Processes that fork from this one afterwards share it. Returns -1 with errno. */
+/* Create the board. Processes that fork from this one afterwards share it. Returns 0, or -1 with
+ * errno. */
 int lease_board_open(void);
 
-/* Take a slot for this process, one of so many in its group: a team or user has at most `most` of
- * them at once. Without this call no team is bounded in this process. */
+/* Take a slot for this process. Its group has this number of processes; a team or user gets at most
+ * `most` of them at once. Without this call, or without a free slot, this process bounds nobody. */
 void lease_board_join(unsigned group, unsigned processes, unsigned most);
 
-/* Return whether this process may work for the team and user (0: none); then its slot says so. */
+/* Return whether this process may work for the team (0: no team) and the user (0: no user). If so,
+ * note both in its slot. */
 bool lease_board_enter(uint64_t team, uint64_t user);
 
 /* Note that the work on the row has ended. */

@@ -19,13 +19,13 @@ struct migration_files {
     size_t count;
 };
 
-/* Read them all. ERR_CONFIG unless they are exactly 1 … target. The caller ends with
- * migration_files_deinit(), also after an error. */
+/* Read all migrations of a directory. The caller calls migration_files_deinit(), also after an
+ * error. Errors: ERR_CONFIG, also when the numbers are not exactly 1 to target. */
 int migration_files_read(const char *directory, unsigned target, struct migration_files *files,
                          struct error **err);
 void migration_files_deinit(struct migration_files *files);
 
-/* Read the next statement at *at, which moves behind it: a ';' at the end of a line ends one.
- * Lines that begin with "--" are comments. false: the end; reading the file refuses text without
- * its ';'. */
+/* Find the next statement at *at, and move *at behind it. A ';' at the end of a line ends a
+ * statement, and is not part of it. Lines that begin with "--" are comments. Returns false at the
+ * end. migration_files_read() refuses a file whose last statement has no ';'. */
 bool migration_next_statement(const char **at, const char **statement, size_t *length);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Oracle's libmysqlclient (>= 8.0) and MariaDB Connector/C (>= 3.1) behind one face. Both
- * pkg-config files put the directory of mysql.h on the include path. Only db/ includes this.
+ * Hide the differences between Oracle's libmysqlclient (>= 8.0) and MariaDB Connector/C (>= 3.1).
+ * Both pkg-config files put the directory of mysql.h on the include path. Only db/ includes this.
  */
 #pragma once
 

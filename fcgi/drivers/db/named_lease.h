@@ -8,18 +8,19 @@
 
 #include "db/db.h"
 
-#define NAMED_LEASE_MS   15000 /* a holder asks again well before */
+#define NAMED_LEASE_MS   15000 /* a holder renews the lease well before */
 
 #define NAMED_LEASE_SIZE 65
 
-/* Take it for NAMED_LEASE_MS from now, unless another process has it. To be called often: it is
- * written when a quarter of its time is over. */
+/* Take a lease for NAMED_LEASE_MS, unless another owner has it, and say in *ours whether the caller
+ * has it now. Call this often: an own lease is renewed when a quarter of its time is over. Errors:
+ * those of the database. */
 int named_lease_take(struct db *db, const char *name, const char *owner, bool *ours,
                      struct error **err);
 
-/* Release it, if it is ours. */
+/* Release a lease, if this owner has it. */
 int named_lease_release(struct db *db, const char *name, const char *owner, struct error **err);
 
-/* Check whether a process holds it, by the clock of the server: the clock of another machine may be
+/* Check whether any owner has a lease, by the clock of the server: this machine's clock may be
  * wrong. */
 int named_lease_is_held(struct db *db, const char *name, bool *held, struct error **err);

@@ -14,13 +14,14 @@
 #define WRITER_LEASE "database.writer" /* its row in leases; holder: the node's name */
 
 enum writer_turn {
-    WRITER_FOLLOW, /* a new connection: only to the writer */
-    WRITER_CLAIM,  /* likewise, and of Galera the first that is ready becomes it */
-    WRITER_STAY,   /* is it still? */
+    WRITER_FOLLOW, /* a new connection: accept only the writer */
+    WRITER_CLAIM,  /* a new connection: with Galera, make a node that is ready the writer */
+    WRITER_STAY,   /* an open connection: check that the server is still the writer */
 };
 
+/* Return whether the options name several servers. */
 bool db_has_several(const struct db *db);
 
-/* Check whether the connected server is the writer. Errors: ERR_DB_UNAVAILABLE with the reason; the
- * connection may be dropped. */
+/* Check whether the connected server is the writer. Errors: ERR_DB_UNAVAILABLE with the reason, or
+ * as db_server_error(), which may drop the connection. */
 int writer_check(struct db *db, enum writer_turn turn, struct error **err);

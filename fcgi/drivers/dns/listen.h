@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sockets that a DNS server is asked at. */
+/* Open the sockets of a DNS server. */
 #pragma once
 
 #include <sys/socket.h>
@@ -7,10 +7,11 @@
 #include "base/client_network.h"
 #include "base/error.h"
 
-/* Open a socket of a type (SOCK_DGRAM, or SOCK_STREAM, which listens) at an address, which need not
- * exist yet. The caller closes it. Errors: ERR_CONFIG. */
+/* Open a nonblocking socket of a type (SOCK_DGRAM, or SOCK_STREAM, which listens) at an address and
+ * port. The host need not have the address yet. Returns the descriptor, which the caller closes, or
+ * -1. Errors: ERR_CONFIG. */
 int dns_listen(int type, const struct sockaddr_storage *address, struct error **err);
 
-/* Return the address without its port. Returns text. */
+/* Write the address without its port, or "". Returns text. */
 const char *dns_address_text(const struct sockaddr_storage *address,
                              char text[CLIENT_NETWORK_SIZE]);

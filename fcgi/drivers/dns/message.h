@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * DNS messages (RFC 1035), read and written by ldns. Everything in them comes from outside: sizes
- * are bounded here, and names are only taken when they consist of letters, digits, hyphens and
- * underscores. Pure.
+ * Read and write DNS messages (RFC 1035) with ldns. All sizes are limited here, because messages
+ * come from outside. Names may have letters, digits, hyphens and underscores only. Without input
+ * and output.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #define DNS_NAME_MAX    253   /* bytes of a name without the last dot (RFC 1035) */
 #define DNS_MESSAGE_MAX 65535 /* over TCP */
-#define DNS_UDP_MAX     1232  /* our size of messages over UDP: no fragments (RFC 9715) */
+#define DNS_UDP_MAX     1232  /* the largest message over UDP without fragments (RFC 9715) */
 #define DNS_UDP_MIN     512   /* the largest answer without EDNS */
 #define DNS_CHAIN_MAX   16    /* aliases that are followed */
 #define DNS_ANSWERS_MAX 64    /* records that are passed on */
@@ -31,11 +31,11 @@ struct dns_question {
 
 enum dns_reading {
     DNS_READ,    /* a question that can be answered */
-    DNS_REFUSED, /* a question, but none that we take: answer with *rcode; it must be ended too */
-    DNS_IGNORED, /* no question at all */
+    DNS_REFUSED, /* a question of another kind: answer with *rcode */
+    DNS_IGNORED, /* not a question: do not answer */
 };
 
-/* Read a question; unless it is ignored the caller ends with dns_question_deinit(). */
+/* Read a question. Except after DNS_IGNORED, the caller calls dns_question_deinit(). */
 enum dns_reading dns_question_read(const uint8_t *wire, size_t size, struct dns_question *question,
                                    int *rcode);
 void dns_question_deinit(struct dns_question *question);
@@ -47,34 +47,34 @@ struct dns_result {
     ldns_rr_list *authority;          /* SOA of an empty answer; owned; may be NULL */
     char last_name[DNS_NAME_MAX + 1]; /* where the chain ended */
     size_t aliases;
-    bool authoritative; /* it is ours, and was not asked of anybody */
+    bool authoritative; /* made by this program, not by an upstream */
     bool complete;      /* the result is complete: it has the records, or the name has no records of
                          * the type */
-    uint32_t ttl_s;     /* least of all records; of an empty answer from its SOA (RFC 2308) */
+    uint32_t ttl_s;     /* the least of all records; of an empty answer: from its SOA (RFC 2308) */
 };
 void dns_result_deinit(struct dns_result *result);
 
-/* Make a result of our own: the name has this address (host byte order) and no other. */
+/* Make an authoritative result: the name has only this address (host byte order). */
 void dns_result_of_address(struct dns_result *result, const char *name, uint32_t address,
                            uint32_t ttl_s);
 
-/* Read an upstream's answer for name (lower case) and type. Returns 0, or -1 when it does not
- * answer the question (another id, another question, or broken): ignore it then. *truncated: ask
- * again over TCP. The caller ends with dns_result_deinit(). */
+/* Read an upstream's answer for name (lower case) and type. Returns 0, or -1 when it is malformed,
+ * or has another id or question; then ignore it. *truncated: ask again over TCP. The caller calls
+ * dns_result_deinit(). */
 int dns_result_read(const uint8_t *wire, size_t size, uint16_t id, const char *name, uint16_t type,
                     struct dns_result *result, bool *truncated);
 
-/* Put the answer for result->last_name behind; takes the contents of rest. */
+/* Append rest, the answer for result->last_name, and take its contents. */
 void dns_result_extend(struct dns_result *result, struct dns_result *rest);
 
-/* Write the addresses (host byte order) of the A records; at most max. */
+/* Write the addresses (host byte order) of the A records, at most max. Returns their number. */
 size_t dns_result_addresses(const struct dns_result *result, uint32_t *addresses, size_t max);
 
-/* Return about how many bytes of memory the records take: each string of a text has some of its
- * own. */
+/* Estimate the bytes of memory of the records. Each string of a TXT record has an overhead. */
 size_t dns_result_memory(const struct dns_result *result);
 
-/* Call back with the target of each alias, in lower case. False when the callback said so. */
+/* Call visit() with the target of each alias, in lower case, until it returns false. Returns false
+ * in this case. */
 bool dns_result_each_alias(const struct dns_result *result,
                            bool (*visit)(void *context, const char *name), void *context);
 

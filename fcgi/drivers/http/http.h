@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * FastCGI requests and responses. nginx has parsed HTTP; a request has the parameters of
- * conf/nginx/sandlot-fastcgi.inc and a body. The server (http/server.h) reads the body to its end
- * record (a chunked upload has no length) as far as its limit.
+ * Read FastCGI requests, and write responses. nginx has parsed HTTP. A request has the parameters
+ * of conf/nginx/sandlot-fastcgi.inc and a body. The server (http/server.h) reads the body up to its
+ * end record, because a chunked upload has no length, and at most up to its limit.
  */
 #pragma once
 
@@ -46,12 +46,12 @@ struct http_request {
     size_t capture_count;
     struct buffer body;
     bool body_too_large; /* longer than the server's limit: body is cut */
-    bool body_too_slow;  /* it came slower than the server waits for; it is cut */
-    /* Reads a body that the server has left until it is known who asks; 0, or -1 when it broke off
-     * or was too slow. NULL: read already. */
+    bool body_too_slow;  /* the client sent it too slowly: body is cut */
+    /* Read a body that the server reads only after the client is known. Returns 0, or -1 when the
+     * body broke off or was too slow. NULL: it was read before. */
     int (*take_body)(struct http_request *request);
-    /* Read the next piece of a body that the handler reads itself. 0 at its end, -1 when the client
-     * went away in the middle. NULL: the body is in `body`. */
+    /* Read the next piece of a body that the handler reads itself. Returns 0 at its end, -1 when
+     * the client has closed the connection before. NULL: the body is in `body`. */
     long (*read_body)(void *context, char *data, size_t size);
     void *body_context;
     json_t *json;          /* parsed body of a route with a schema; NULL when there was none */
@@ -72,18 +72,18 @@ struct http_request {
     void (*pending_free)(void *pending);
 };
 
-/* Take method, path, ids and address from the parameters, which must outlive the request. The
+/* Set method, path, ids and addresses from the parameters, which must outlive the request. The
  * path is REQUEST_URI before '?', still percent-encoded. body_max: bytes. */
 void http_request_init(struct http_request *request, char **parameters, size_t body_max);
 /* Free the members of the request and wipe its body. */
 void http_request_deinit(struct http_request *request);
 /* Return the request to its state before it was served; a body that was read stays. */
 void http_request_rewind(struct http_request *request);
-/* Drop the body of a pending request, which is not needed any more. */
+/* Free the body of a pending request, which is no longer needed. */
 void http_request_drop_body(struct http_request *request);
 
-/* Decode QUERY_STRING into request->query. Errors (ERR_INVALID_REQUEST, naming the parameter):
- * a bad percent-escape, too many parameters, too long a query. */
+/* Decode QUERY_STRING into request->query. Errors: ERR_INVALID_REQUEST (a bad percent-escape, too
+ * many parameters, too long a query), with the parameter as the field. */
 int http_request_parse_query(struct http_request *request, struct error **err);
 
 /* Return the value of a request header ("Idempotency-Key"), or NULL when absent or empty.
@@ -108,7 +108,7 @@ int http_body_too_slow(struct error **err);
  * counts a chunked body for it, but only if the whole body came together with the head. */
 int64_t http_content_length(const struct http_request *request);
 
-/* Return whether the media type of the body is this one, parameters aside. */
+/* Return whether the body has this media type, without its parameters. */
 bool http_content_is(const struct http_request *request, const char *media_type);
 
 /* All zero (http_response_init()) is "200, nothing yet". */
@@ -119,11 +119,11 @@ struct http_response {
     const char *content_type; /* of body; static */
     struct buffer headers;    /* extra header lines, "Name: value\r\n" */
     bool is_quiet;            /* one of very many: no line in the log, unless it failed */
-    bool is_bare;             /* these and the status, if not 200: only nginx reads it */
+    bool is_bare;             /* only header lines, and a status other than 200: nginx reads it */
     /* Sends bytes to the client; set by the server. NULL: answers are sent as a whole only. */
     int (*send)(void *context, const void *data, size_t size);
     void *send_context;
-    bool begun; /* the head is out; the rest is sent piece by piece */
+    bool begun; /* the head was sent; the rest is sent piece by piece */
     /* For the log event of the request; set by http_response_error(). */
     const char *error_symbol; /* static */
     char *reason;             /* message of an error that is ours (5xx); owned */
@@ -140,22 +140,24 @@ void http_response_header(struct http_response *response, const char *name, cons
  * return it. */
 int http_response_json(struct http_response *response, int status, json_t *body);
 
-/* Send the head of a body of content_type and size, which the handler then sends itself. The status
- * and the header lines are those of the response. Returns -1 when the client is gone. */
+/* Send the head of a body of this content_type and size. The handler then sends the body. The
+ * status and the header lines are those of the response. Returns 0, or -1 when the client has
+ * closed the connection. */
 int http_response_begin(struct http_response *response, const struct http_request *request,
                         const char *content_type, uint64_t size);
-/* Send the next piece; nothing happens for HEAD. Returns -1 when the client is gone. */
+/* Send the next piece; does nothing for HEAD. Returns 0, or -1 when the client has closed the
+ * connection. */
 int http_response_send(struct http_response *response, const struct http_request *request,
                        const void *data, size_t size);
 
 /* Write the error body of the interface: error, message, request_id, field and the error's details;
- * and the headers that belong to the status (Retry-After, WWW-Authenticate). Messages of conditions
- * inside the service do not leave it: the client gets a general sentence, the log the message.
- * Replaces the previous contents of the response. */
+ * and the headers that belong to the status (Retry-After, WWW-Authenticate). For conditions inside
+ * the service, the client gets a general sentence, and the log gets the message. Replaces the
+ * previous contents of the response. */
 void http_response_error(struct http_response *response, const struct http_request *request,
                          const struct error *error);
 
-/* Return the members of such an answer for the error itself, a new reference. */
+/* Return the members of such an answer that describe the error, as a new reference. */
 json_t *http_error_to_json(const struct error *error);
 
 /* Write the answer in the form of FastCGI, header lines first, and for HEAD without the body. out

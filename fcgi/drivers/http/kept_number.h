@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Numbers as the client sent them. The JSON library turns them into doubles: 0.1 would come back as
- * 0.10000000000000001, and it refuses integers of more than 64 bits. A member whose values are
- * stored as text therefore has its numbers turned into marked strings before the document is
- * parsed. The mark is described in base/json_text.h.
+ * Keep numbers as the client sent them. The JSON library converts numbers with a fraction to
+ * doubles: 0.1 would be written as 0.10000000000000001. It refuses integers of more than 64 bits.
+ * If the values of a member are stored as text, its numbers are therefore replaced by marked
+ * strings before the document is parsed. base/json_text.h describes the mark.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
  * the size. Return whether the copy differs from the text. */
 bool kept_numbers(const char *text, size_t size, const char *member, struct buffer *out);
 
-/* Replace each number that no double can hold by 1e300 or -1e300, in the same number of bytes. The
- * JSON library refuses such a document as a whole; so the schema can refuse the member, by name.
- * The text must have a zero byte behind it. */
+/* Replace each number that is too large for a double by 1e300 or -1e300, in the same number of
+ * bytes. The JSON library would refuse the whole document. The schema can then refuse the member by
+ * its name. The text must have a zero byte behind it. */
 void numbers_clamp(char *text, size_t size);

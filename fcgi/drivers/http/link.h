@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The connection to services on a host: agents, volume servers and the firewall. On the
- * same machine it is direct. On another machine, one TLS port serves all: the relay
- * (conf/nginx/host/). Both sides have certificates of the deployment's own authority. A header
- * names the target.
+ * Connect to services on a host: agents, volume servers and the firewall. On the same machine, the
+ * connection is direct. On another machine, one TLS port serves all: the relay (conf/nginx/host/).
+ * Both sides have certificates of the deployment's own authority. A header names the target.
  *
  * A link of NULL is always the direct connection.
  */
@@ -25,8 +24,8 @@
 
 struct http_link;
 
-/* Return whether an address of a relay is https://a.b.c.d:port. No name: nginx would look it up
- * once. */
+/* Return whether the address of a relay has the form https://a.b.c.d:port. A name is not allowed,
+ * because nginx would resolve it only once. */
 bool http_link_url_is_valid(const char *relay_url);
 
 /* Return the link to a host by its relay; the texts are copied. relay_url is valid. */
@@ -34,21 +33,22 @@ struct http_link *http_link_new(const char *host_name, const char *relay_url,
                                 const char *credentials_dir);
 void http_link_free(struct http_link *link); /* NULL is allowed */
 
-/* Let a handle ask for a path of a target: "address:port", or LINK_TARGET_FIREWALL, which has no
- * direct way. Set address, protocol and credentials, and append to the headers, which the caller
- * sets. The link stays until the transfer is over. */
+/* Prepare a handle for a request to a path of a target: "address:port", or LINK_TARGET_FIREWALL,
+ * which needs a link. Set the address, protocol and credentials, and append to *headers, which the
+ * caller sets. The link is borrowed until the transfer is over. */
 void http_link_set(const struct http_link *link, CURL *curl, const char *target, const char *path,
                    struct curl_slist **headers);
 
-/* For CURLOPT_HEADERFUNCTION, with the handle in CURLOPT_HEADERDATA; http_link_set() sets it for a
- * link that is not NULL. The transfer fails, and its connection ends, unless each status line is
- * one that nginx writes for a last answer.
+/* Let the transfer fail, and its connection end, unless each status line is one that nginx writes
+ * for a final answer. For CURLOPT_HEADERFUNCTION, with the handle in CURLOPT_HEADERDATA;
+ * http_link_set() sets it for a link that is not NULL.
  *
  * A relay keeps its connection to us for the targets of all tenants. nginx passes on the bytes
  * after a status below 200 as they are, and so all bytes that it cannot read as HTTP. A target
- * could therefore write the answer of the next target. http_client_bound_headers() holds too. */
+ * could therefore write the answer of the next target. The limit of http_client_bound_headers()
+ * applies too. */
 size_t http_link_check_header(char *data, size_t size, size_t count, void *curl);
 
-/* Return the status of the target's answer; 0 when the relay answered in its place, because it does
- * not reach it. After a transfer that succeeded. */
+/* Return the status of the target's answer after a successful transfer. 0: the relay cannot connect
+ * to the target, and has answered itself. */
 long http_link_status(const struct http_link *link, CURL *curl);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lowest speed of a client that sends a body or reads an answer, as a budget of waiting time.
- * Waiting spends the budget. Each byte earns a part, up to a maximum. A client that stalls after a
- * quick beginning is therefore slow soon, and one that pauses now and then is not. */
+/* Enforce a lowest speed of a client that sends a body or reads an answer, by a budget of waiting
+ * time. Waiting spends the budget. Each byte adds a part, up to a maximum. A client that stalls
+ * after a quick start is therefore soon too slow, and one with short pauses is not. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 struct pace {
-    unsigned rate_min; /* bytes/s; 0: any speed will do */
+    unsigned rate_min; /* bytes/s; 0: any speed */
     int64_t left_us, most_us;
 };
 
-/* Begin with a budget of grace_s. It never grows above some times that. */
+/* Start with a budget of grace_s. It never grows above six times this. */
 void pace_init(struct pace *pace, unsigned rate_min, unsigned grace_s);
 
-/* Count bytes that the client sent or took. */
+/* Count bytes that the client sent or received. */
 void pace_moved(struct pace *pace, size_t bytes);
 
 /* Count a time for which the worker waited for the client. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One row a route: everything about an endpoint that can be said without running it. */
+/* Route requests by a table. A row describes an endpoint completely, except for its handler. */
 #pragma once
 
 #include "http/http.h"
@@ -7,7 +7,7 @@
 
 enum route_scope { ROUTE_PUBLIC, ROUTE_READ, ROUTE_WRITE };
 
-/* Whether an Idempotency-Key has an effect, and the needs of its replays. */
+/* The effect of an Idempotency-Key, and the form of a repeated answer. */
 enum route_idempotency { IDEMPOTENCY_NONE, IDEMPOTENCY_PLAIN, IDEMPOTENCY_SESSION };
 
 struct route_query {
@@ -32,10 +32,10 @@ struct route {
     int pool, subject; /* for the program's own tables: its handler and its subject */
     enum route_scope scope;
     const struct schema_member *body; /* NULL: no body is accepted (an empty one, or {} is) */
-    bool body_required;               /* none at all is refused */
-    bool upload;     /* a body of application/octet-stream is left to the handler, of any size */
-    bool any_type;   /* so is one of no type that is named */
-    size_t body_max; /* bytes of any other one; 0: as everywhere */
+    bool body_required;               /* a request without a body is refused */
+    bool upload;     /* the handler reads a body of application/octet-stream itself, of any size */
+    bool any_type;   /* the handler also reads a body without a media type */
+    size_t body_max; /* bytes of other bodies; 0: as for other routes */
     const struct route_query *query; /* NULL: no query parameter is accepted */
     enum route_idempotency idempotency;
     bool has_etag;          /* of a GET: it shows a record that other methods of the path change */
@@ -63,14 +63,15 @@ struct router {
     void *context;
 };
 
-/* Return the bytes of a body to read before the request is served; `usual` is the bound of other
+/* Return the most bytes of a body to read before the request is served. usual: the limit of most
  * requests. HTTP_BODY_LEFT: the handler reads the body. */
 size_t router_body_max(const struct router *router, const struct http_request *request,
                        size_t usual);
 
-/* Match, authorise, check query and body, run the handler, turn an error into a response. HEAD is
- * GET. Captures are percent-decoded into request->captures; one that is empty, too long, holds NUL
- * or is not UTF-8 matches nothing.
+/* Find the route, authorise the client, check query and body, run the handler, and answer an error.
+ * HEAD is served as GET. Captures are percent-decoded into request->captures. A segment that is
+ * empty, too long, holds NUL or is not UTF-8 matches no capture.
+ *
  * Order of refusals: 404/405, a header that comes twice, 401/403, 415/413/400, 422. A body without
  * a byte counts as none: request->json is NULL then, and required members only count when
  * body_required is set. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Strict validation of JSON bodies by table. A schema is a list of members. It refuses other
- * members, with the nearest known name, or with the object in which the member belongs. The first
- * violation is reported as 422 invalid_request with a JSON pointer (RFC 6901).
+ * Validate JSON bodies strictly, by tables. A schema is a list of members. Other members are
+ * refused; the message names the nearest known name, or the object in which the member belongs. The
+ * first violation is reported as 422 invalid_request with a JSON pointer (RFC 6901).
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The secret that the edge and the control plane share with a program inside an instance. Only its
- * digest stays in memory: a reader of this memory, or of a memory image of the sandbox, does not
- * find the secret. */
+/* Check the secret that the edge and the control plane share with a program inside an instance.
+ * Only its digest stays in memory, so that the memory, or a memory image of the sandbox, does not
+ * show the secret. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,9 +15,9 @@ struct shared_secret {
     unsigned char digest[SHARED_SECRET_DIGEST];
 };
 
-/* Adopt a secret. Returns 0, or -1 when it is not 64 hexadecimal digits. */
+/* Set the secret. Returns 0, or -1, with no change, when hex is not 64 hexadecimal digits. */
 int shared_secret_set(struct shared_secret *secret, const char *hex, size_t length);
 
-/* Return whether this is the secret; takes the same time for every wrong one. False while none is
- * known. */
+/* Return whether this is the secret. Takes the same time for every wrong one. Returns false before
+ * a secret is set. */
 bool shared_secret_matches(const struct shared_secret *secret, const char *hex, size_t length);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The HTTP server of a program inside an instance: libmicrohttpd, with the order in which a request
- * goes through the program. Each step may fail, which then is the answer:
- *   head    once, when the head is there
- *   data    per piece of the body
+ * Run the HTTP server of a program inside an instance with libmicrohttpd. A request passes these
+ * steps of the program. Each but the last may fail; the failure is then answered:
+ *   head    once, when the head has arrived
+ *   data    for each piece of the body
  *   finish  once, when the request is complete: it must reply, or suspend and reply later
  *   closed  once, when the request is over, after each outcome
  */
@@ -17,8 +17,8 @@ struct httpd_ops {
      * sets. */
     struct httpd_request *(*open)(void *context);
     int (*head)(struct httpd_request *request, const char *method);
-    void (*piece)(
-        struct httpd_request *request); /* before each piece, refused ones too; optional */
+    /* Called before each piece, also of a refused body. Optional. */
+    void (*piece)(struct httpd_request *request);
     int (*data)(struct httpd_request *request, const char *data, size_t size);
     int (*finish)(struct httpd_request *request);
     void (*closed)(struct httpd_request *request); /* calls httpd_request_deinit() and frees it */
@@ -26,8 +26,8 @@ struct httpd_ops {
     /* Answer the client after a failure. */
     void (*describe_failure)(const struct httpd_request *request, struct httpd_failure *failure);
 
-    /* Bytes of a refused body: behind the first the answer goes out before its end, behind the
-     * second the connection is cut. */
+    /* Limits for the bytes of a refused body: after the first, the answer is sent at once; after
+     * the second, the connection is closed. */
     uint64_t answer_after, swallow_max;
 };
 
@@ -35,9 +35,9 @@ struct httpd_ops {
 struct httpd_options {
     const struct httpd_ops *ops;
     void *context;
-    int listen_fd;       /* taken over when the server starts */
-    size_t thread_stack; /* of the thread that each connection has; 0: there are no threads, the
-                            program calls MHD_run() when the epoll set has something */
+    int listen_fd;            /* taken over when the server starts */
+    size_t thread_stack;      /* of the thread of each connection; 0: no threads, the program calls
+                                 MHD_run() when its epoll descriptor is readable */
     size_t connection_memory; /* a connection's whole memory in the library: head, parsed head, and
                                  the buffer that body bytes pass through. Above 32 KiB it is mapped,
                                  so that an idle connection costs only the pages it touched */
@@ -45,8 +45,9 @@ struct httpd_options {
     MHD_NotifyConnectionCallback connected; /* with context; optional */
 };
 
-/* Create a listening socket. Errors: ERR_CONFIG. */
+/* Create a listening socket at an IPv4 address. Returns the descriptor, which the caller closes, or
+ * -1. Errors: ERR_CONFIG. */
 int httpd_listen(const char *address, uint16_t port, struct error **err);
 
-/* Serve. NULL with *err: ERR_INTERNAL. */
+/* Start the server. The caller ends it with MHD_stop_daemon(). NULL: ERR_INTERNAL. */
 struct MHD_Daemon *httpd_start(const struct httpd_options *options, struct error **err);

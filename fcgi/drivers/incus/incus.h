@@ -4,8 +4,8 @@
  * struct incus is one connection, kept between calls; calls block.
  *
  * Errors of every call to the server:
- *   ERR_RUNTIME_UNAVAILABLE  the server was not reached, or said that it is not ready: nothing
- *                            happened. A read that got no answer counts as this too.
+ *   ERR_RUNTIME_UNAVAILABLE  cannot connect to the server, or the server is not ready: nothing
+ *                            happened. Also a read without an answer.
  *   ERR_OUTCOME_UNKNOWN      an order was sent and its result is unknown
  *   ERR_NOT_FOUND            the object of the path does not exist
  *   ERR_RUNTIME_FAILED       an instance did not start; it exists
@@ -13,7 +13,7 @@
  *   ERR_MOUNT_POINT          likewise: the place of a mount is not suitable; it is the field
  *   ERR_RUNTIME_REFUSED      the server's own message; incus_last_error() returns its kind
  *
- * and the errors of tick().
+ * and the errors of tick(). After these, an order that was sent may still be carried out.
  */
 #pragma once
 
@@ -30,8 +30,9 @@
 struct incus_options {
     const char *url;              /* unix:///path/unix.socket or https://host[:port] */
     const char *project;          /* every object lives in it */
-    const char *server_cert;      /* PEM: the one certificate an https server may present; NULL: any
-                                     that the system's authorities vouch for under this name */
+    const char *server_cert;      /* PEM: the only certificate that an https server may present;
+                                     NULL: any certificate for its name by an authority of the
+                                     system */
     const char *client_cert_file; /* https only */
     const char *client_key_file;
     /* Called at least once in two seconds while a call waits; -1 with *err set ends the call with
@@ -56,18 +57,19 @@ enum incus_error incus_last_error(const struct incus *incus);
 /* Sleep, calling tick(). Errors: those of tick(). */
 int incus_idle(struct incus *incus, unsigned wait_ms, struct error **err);
 
-/* Get a path (below /1.0, with a query if it has one). *metadata: the answer, owned by the
- * caller. */
+/* Read a path of the API, such as "/1.0/operations?recursion=1". *metadata: the answer, owned by
+ * the caller; NULL without metadata. */
 int incus_get(struct incus *incus, const char *path, json_t **metadata, struct error **err);
 
-/* Read the processor architecture of the server's kernel, as `uname -m` prints it. */
+/* Read the processor architecture of the server's kernel, as `uname -m` prints it. The caller frees
+ * *architecture. */
 int incus_architecture(struct incus *incus, char **architecture, struct error **err);
 
 /* Do the same as incus_get(), for answers that grow with the number of instances. */
 int incus_get_large(struct incus *incus, const char *path, json_t **metadata, struct error **err);
 
-/* Give an order and wait until it is carried out, be it answered at once or as an operation.
- * body: borrowed, may be NULL. */
+/* Send an order, and wait until it is carried out, at most 15 minutes. Incus answers at once, or
+ * starts an operation. body: borrowed; may be NULL. */
 int incus_order(struct incus *incus, const char *method, const char *path, json_t *body,
                 struct error **err);
 
@@ -91,11 +93,12 @@ struct incus_instance {
     json_t *devices; /* likewise */
 };
 
-/* Zero-initialise before the first use. */
+/* Free the contents. A struct is zero-initialised before its first use; each read of an instance
+ * replaces the contents. */
 void incus_instance_deinit(struct incus_instance *instance);
 #define incus_instance_auto __attribute__((cleanup(incus_instance_deinit))) struct incus_instance
 
-/* Return a value of the configuration, "" when the instance itself does not have it. */
+/* Return a value of the configuration, or of a device. "": the instance itself does not have it. */
 const char *incus_instance_config(const struct incus_instance *instance, const char *key);
 const char *incus_instance_device(const struct incus_instance *instance, const char *device,
                                   const char *key);
@@ -104,11 +107,11 @@ int incus_instance_get(struct incus *incus, const char *name, struct incus_insta
                        struct error **err);
 
 /* Read why a container that was resumed ended, if its memory could not be completed
- * (base/memory_loss.h); otherwise cause is "". Errors as incus_get(). */
+ * (base/memory_loss.h); otherwise cause is "", also for an instance that does not exist. */
 int incus_instance_memory_loss(struct incus *incus, const char *name, char cause[MEMORY_LOSS_SIZE],
                                struct error **err);
 
-/* List all of the project; the caller frees with incus_instance_list_free(). */
+/* List all instances of the project. The caller calls incus_instance_list_free(). */
 int incus_instance_list(struct incus *incus, struct incus_instance **list, size_t *count,
                         struct error **err);
 void incus_instance_list_free(struct incus_instance *list, size_t count);
@@ -118,26 +121,29 @@ void incus_instance_list_free(struct incus_instance *list, size_t count);
 int incus_instance_console(struct incus *incus, const char *name, const char **text,
                            struct error **err);
 
-/* Check whether an operation on it is under way. */
+/* Check whether an operation on an instance is running. */
 int incus_instance_busy(struct incus *incus, const char *name, bool *busy, struct error **err);
 
+/* Create an instance. body: its definition; borrowed. */
 int incus_instance_create(struct incus *incus, json_t *body, struct error **err);
 
 enum incus_action { INCUS_START, INCUS_STOP, INCUS_UNFREEZE };
 
-/* stateful: stop with, start from a memory image. force: no clean shutdown. timeout_s: how long a
- * clean shutdown may take. */
+/* stateful: stop with a memory image, or start from one. force: no clean shutdown. timeout_s: the
+ * time for a clean shutdown; 0: 30 s. */
 struct incus_state_change {
     enum incus_action action;
     bool stateful;
     bool force;
     unsigned timeout_s;
 };
+/* Change the state of an instance. A start without a memory image may take 90 s, other changes 15
+ * minutes. */
 int incus_instance_change(struct incus *incus, const char *name,
                           const struct incus_state_change *change, struct error **err);
 
-/* Merge into its configuration and devices; either may be NULL; both are borrowed. A key with ""
- * is removed. */
+/* Change some keys of the configuration, and whole devices. Both are borrowed, and may be NULL. A
+ * key with "" is removed. */
 int incus_instance_patch(struct incus *incus, const char *name, json_t *config, json_t *devices,
                          struct error **err);
 
@@ -151,8 +157,8 @@ int incus_instance_snapshot_delete(struct incus *incus, const char *name, const 
 int incus_instance_restore(struct incus *incus, const char *name, const char *snapshot,
                            struct error **err);
 
-/* Remove a device. A missing device is success. No other caller may change the instance
- * meanwhile. */
+/* Remove a device. Success if the instance does not have the device. No other caller may change the
+ * instance meanwhile. */
 int incus_instance_remove_device(struct incus *incus, const char *name, const char *device,
                                  struct error **err);
 
@@ -161,11 +167,11 @@ struct incus_file {
     const char *path;
     bool is_directory;
     unsigned mode;
-    const void *data; /* of a file; borrowed */
+    const void *data; /* of a file; borrowed; NULL: empty */
     size_t size;
 };
 
-/* Write a file into the instance, over an existing one. */
+/* Write a file into an instance, in place of an existing one, or create a directory. */
 int incus_instance_push(struct incus *incus, const char *name, const struct incus_file *file,
                         struct error **err);
 
@@ -174,7 +180,8 @@ int incus_instance_delete(struct incus *incus, const char *name, struct error **
 /* Read the whole definition of an instance, as for a new one; owned by the caller. */
 int incus_instance_describe(struct incus *incus, const char *name, json_t **instance,
                             struct error **err);
-/* Read the answer of incus_instance_get() for the same instance. */
+/* Read a definition from incus_instance_describe() into a struct, as incus_instance_get() does.
+ * described: borrowed. Errors: ERR_RUNTIME_REFUSED (the definition has no name). */
 int incus_instance_read(json_t *described, struct incus_instance *instance, struct error **err);
 
 /* Copy a stopped instance to another server, with the memory image if it has one and without its
@@ -207,7 +214,7 @@ struct incus_volume_place {
 int incus_volume_send(const struct incus_volume_place *from, const struct incus_volume_place *to,
                       const char *name, struct error **err);
 
-/* List all of the project on that pool; the caller frees the array. */
+/* List the custom volumes of the project in a storage pool. The caller frees the array. */
 int incus_volume_list(struct incus *incus, const char *pool, struct incus_volume **list,
                       size_t *count, struct error **err);
 
@@ -225,7 +232,9 @@ struct incus_archive {
     bool optimized;
 };
 
-/* Write it to a file. Incus creates the whole file on its host first, which needs room there. */
+/* Write an object to a file. Incus creates the whole file on its host first, which needs room
+ * there. A download that breaks off is ERR_RUNTIME_UNAVAILABLE. Other errors: ERR_CONFIG (cannot
+ * write the file). */
 int incus_export(struct incus *incus, const struct incus_archive *archive, FILE *to,
                  struct error **err);
 
@@ -234,27 +243,29 @@ int incus_export(struct incus *incus, const struct incus_archive *archive, FILE 
 int incus_import(struct incus *incus, const struct incus_archive *archive, FILE *from,
                  uint64_t size, struct error **err);
 
-/* Find the driver of a storage pool: "btrfs", "dir"; owned by the caller. */
+/* Read the driver of a storage pool: "btrfs", "dir". The caller frees *driver. */
 int incus_pool_driver(struct incus *incus, const char *pool, char **driver, struct error **err);
 
 /* --- prerequisites of instances --- */
 
-/* Make the project of this connection; one that is there is left as it is. Errors: ERR_CONFIG: this
- * is a member of a cluster, and the project another's. */
+/* Create the project of this connection. An existing project is left as it is. config: borrowed.
+ * Errors: ERR_CONFIG (the server is a member of a cluster, and the project may belong to another
+ * member). */
 int incus_project_ensure(struct incus *incus, json_t *config, struct error **err);
 
-/* Remove the project of this connection, in which only these profiles are left. Absent: success. */
+/* Remove these profiles, and then the project of this connection, which must be empty. Success if
+ * they do not exist. */
 int incus_project_remove(struct incus *incus, const char *const *profiles, unsigned count,
                          struct error **err);
 
-/* Make the profile, or bring it to exactly this content. */
+/* Create a profile, or change it to exactly this content. config and devices: borrowed. */
 int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, json_t *devices,
                          struct error **err);
 
-/* Find the image that an alias or a fingerprint names. *fingerprint is owned by the caller. */
+/* Find the image with an alias or a fingerprint. The caller frees *fingerprint. */
 int incus_image_resolve(struct incus *incus, const char *reference, char **fingerprint,
                         bool *virtual_machine, struct error **err);
 
-/* Return the size of its files; 0 when it does not exist. */
+/* Read the size of an image's files; 0 if the image does not exist. */
 int incus_image_size(struct incus *incus, const char *fingerprint, uint64_t *bytes,
                      struct error **err);

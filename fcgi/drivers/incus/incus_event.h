@@ -9,7 +9,7 @@
 #define INCUS_UPGRADE_KEY_SIZE    25
 #define INCUS_UPGRADE_ACCEPT_SIZE 29
 
-/* A head without end is no head. */
+/* The largest head of an answer, in bytes. */
 #define INCUS_UPGRADE_HEAD_MAX 8192
 
 /* Write a random key, and the answer that a server gives to it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Usage of the running instances of a project, from Incus' own OpenMetrics text. One call reads all
- * instances, at half the cost of reading each state. Incus keeps the text for eight seconds;
- * earlier calls get the same numbers again.
+ * Read the usage of the running instances of a project from Incus' own OpenMetrics text. One call
+ * reads all instances, at half the cost of reading each state. Incus keeps the text for eight
+ * seconds; calls in this time get the same numbers.
  *
  * Source of the names: Incus 6.0, internal/server/metrics/types.go. A virtual machine without
  * incus-agent has no memory numbers there.
@@ -29,5 +29,6 @@ struct incus_usage {
 int incus_metrics_get(struct incus *incus, struct incus_usage **list, size_t *count,
                       struct error **err);
 
-/* Parse the text alone: each instance once, by name. Unknown lines are skipped. */
+/* Parse the text: each instance once, by name. Unknown lines are skipped. The caller frees
+ * *list. */
 void incus_metrics_parse(const char *text, struct incus_usage **list, size_t *count);

@@ -7,7 +7,7 @@
 struct objects_upload {
     struct objects *objects;
     char *key, *name;
-    char **tags; /* by which the storage knows the parts; of S3 */
+    char **tags; /* of S3: the ETags of the parts */
     unsigned parts;
     int fd; /* of the folder */
 };
@@ -32,7 +32,7 @@ struct objects_ops {
 
 struct objects {
     const struct objects_ops *ops;
-    char *url; /* as it was said, for messages */
+    char *url; /* as given, for messages */
     int (*tick)(void *context, struct error **err);
     void *tick_context;
 };

@@ -22,9 +22,9 @@ struct s3 {
     struct s3_login login;
     unsigned tries;
     CURL *curl;
-    struct buffer answer;      /* of a request that has no room of its own for it */
+    struct buffer answer;      /* of a request without room for it */
     struct error *tick_error;  /* set by tick() inside a transfer */
-    struct s3_request *asking; /* the one in hand */
+    struct s3_request *asking; /* the current request */
     int64_t ticked_at_ms;      /* monotonic */
 };
 
@@ -46,14 +46,14 @@ static inline struct s3 *s3_of(struct objects *objects)
     return (struct s3 *)objects;
 }
 
-/* Send it until there is an answer that will stay the same. Answers without room are in
- * s3->answer until the next request. */
+/* Send a request, and repeat it after temporary failures. An answer without room is in s3->answer
+ * until the next request. Errors: see objects.h. */
 int s3_ask(struct s3 *s3, struct s3_request *request, struct error **err);
 
-/* Make an error of an answer that says one. Returns -1. */
+/* Set *err from an answer that reports an error. Returns -1. */
 int s3_refused(struct s3 *s3, const struct s3_request *request, struct error **err);
 
-/* Return a text percent-encoded as signatures have it; the caller frees it. */
+/* Return a text percent-encoded as signatures need it; the caller frees it. */
 char *s3_escape(struct s3 *s3, const char *text);
 
 int s3_upload_begin(struct objects_upload *upload, struct error **err);

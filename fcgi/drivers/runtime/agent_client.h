@@ -20,7 +20,7 @@
 #define AGENT_WAIT_MS       2000  /* for one answer, where a worker may wait */
 #define AGENT_START_WAIT_MS 15000 /* for one that the init of an instance starts */
 
-/* Where an agent is found. */
+/* The place of an agent. */
 struct agent_place {
     const struct http_link *link; /* to its host; NULL: direct */
     uint32_t address;             /* of its instance, in host byte order */
@@ -29,8 +29,9 @@ struct agent_place {
     void *tick_context;
 };
 
-/* Find the secret that the agent of this instance expects. It follows from a key of the ring and
- * the instance's name, so nothing stores it. The caller wipes it. */
+/* Calculate the secret that the agent of this instance expects, from a key of the ring and the
+ * instance's name. It is not stored. The caller wipes it. Errors: ERR_CONFIG (the ring has no such
+ * key). */
 int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t key_id,
                  char secret[AGENT_SECRET_SIZE], struct error **err);
 
@@ -39,8 +40,8 @@ struct agent_init {
     const char *sandbox_id, *route;
     const char *template; /* its slug, or the id of the checkpoint that the sandbox came from */
     const char *secret;
-    /* The secret of an agent that came out of another instance's memory: from then on it has the
-     * new secret alone. NULL: another agent. */
+    /* The secret that an agent from another instance's memory still has. agent_init() replaces it
+     * with the new secret. NULL: another agent. */
     const char *former;
     const char *envs;     /* JSON object text; "": none */
     const char *services; /* JSON list text; NULL: it keeps its own */
@@ -59,13 +60,13 @@ struct agent_init {
 int agent_init(const struct agent_place *at, const struct agent_init *init, struct deadline until,
                struct error **err);
 
-/* Check whether the agent already has this secret; a restarted agent has none. Waits and fails as
- * agent_init(). */
+/* Check whether the agent has this secret; a restarted agent has none. Repeats until the agent
+ * answers or the deadline has passed. Errors: ERR_RUNTIME_UNAVAILABLE (no answer). */
 int agent_knows(const struct agent_place *at, const char *secret, struct deadline until,
                 bool *knows, struct error **err);
 
-/* Before a pause: end the open requests of clients, and let the agent refuse new ones until the
- * next agent_init() or for some seconds. One attempt. Errors as agent_init(). */
+/* End the open requests of clients before a pause, and let the agent refuse new ones until the next
+ * agent_init() or for some seconds. One attempt. Errors as agent_init(). */
 int agent_hang_up(const struct agent_place *at, const char *secret, struct deadline until,
                   struct error **err);
 
@@ -90,38 +91,42 @@ int agent_service_restart(const struct agent_place *at, const char *secret, cons
                           struct deadline until, struct error **err);
 
 /* Run a command: a body of POST /exec, with its own time limit. *answer is a new reference to an
- * object. The numbers and texts that callers read are checked, and nothing else. One attempt.
- * Errors as agent_init(), ERR_INVALID_REQUEST with the agent's message when it refused, and
- * ERR_PROGRAM_IS_WRITTEN (another program writes the file of the command now). */
+ * object, whose members are unchecked: the owner of a sandbox can replace the agent. One attempt.
+ * Errors as agent_init(), and with the agent's message: ERR_INVALID_REQUEST (it refused the call),
+ * ERR_NO_SUCH_USER (the sandbox does not have the user of the command), ERR_PROGRAM_IS_WRITTEN
+ * (another program writes the file of the command now), ERR_RUNTIME_UNAVAILABLE (it cannot start
+ * the command now). */
 int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
                struct deadline until, json_t **answer, struct error **err);
 
 /* Run a hook under a key. The agent starts it at the first call with the key; further calls with
- * the key wait for the same run. call: a body of POST /exec. Waits for its end for wait_ms at most.
- * *exit_code: -1 if a signal or its time limit ended it. Errors as agent_exec(), and ERR_HOOK_RUNS.
- */
+ * the key wait for the same run. call: a body of POST /exec. Waits at most wait_ms for its end, and
+ * AGENT_WAIT_MS for the answer. *exit_code: -1 if a signal or its time limit ended it. Errors as
+ * agent_exec(), ERR_HOOK_RUNS (it has not ended), and ERR_NOT_SERVED (the agent is too old). */
 int agent_hook(const struct agent_place *at, const char *secret, const char *key,
                const json_t *call, unsigned wait_ms, int *exit_code, struct error **err);
 
-/* Read how many processors commands find. One attempt. Errors as agent_init(). */
+/* Read the number of processors that programs in the sandbox see. One attempt. Errors as
+ * agent_init(). */
 int agent_cpus(const struct agent_place *at, const char *secret, struct deadline until,
                unsigned *cpus, struct error **err);
 
-/* Let it run a line of the shell as its user, and wait for the end. One attempt. Errors as
- * agent_init(). */
+/* Run a line of the shell as the agent's user, and wait for its end. Its output must be short: with
+ * it, the answer has at most 4 KiB. One attempt. Errors as agent_init(), which include a longer
+ * answer (ERR_RUNTIME_UNAVAILABLE). */
 int agent_run(const struct agent_place *at, const char *secret, const char *line,
               struct deadline until, int *exit_code, struct error **err);
 
-/* Wait for an answer of the agent of a new instance, which no sandbox has yet. Twice a second call
- * tick(), which may be NULL; its error ends the wait. Errors: ERR_RUNTIME_UNAVAILABLE (no answer).
- */
+/* Wait for an answer of the agent of a new instance, which no sandbox has yet. Twice a second, call
+ * tick(), which may be NULL. Errors: ERR_RUNTIME_UNAVAILABLE (no answer), ERR_RUNTIME_FAILED (it is
+ * not an agent), and those of tick(). */
 int agent_wait(const struct agent_place *at, struct deadline until,
                int (*tick)(void *context, struct error **err), void *tick_context,
                struct error **err);
 
 /* Wait while connections to the agent fail at once: its init ends the sandbox or starts it again.
- * Return at the first answer, also a broken one, at the deadline, and at once when the agent is
- * silent. */
+ * Returns at the first answer, also a broken one, and at the deadline. Returns also when the agent
+ * is silent, if no connection has failed before. */
 void agent_wait_while_refused(const struct agent_place *at, struct deadline until);
 
 enum agent_listener { AGENT_LISTENER_NONE, AGENT_LISTENER_LOOPBACK, AGENT_LISTENER_ANY };

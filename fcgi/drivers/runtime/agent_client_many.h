@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Questions to many agents at once, whether each is there (agent_client.h asks one at a time). */
+/* Check at once whether many agents answer (agent_client.h asks one agent at a time). */
 #pragma once
 
 #include <stdbool.h>
@@ -10,10 +10,10 @@
 #define AGENT_MANY_KNOWS 200
 
 struct agent_many;
-struct agent_question; /* that waits for its answer */
+struct agent_question; /* a question without an answer yet */
 
 struct agent_many *agent_many_open(void);
-/* Close the connections. Every question is dropped or answered before. */
+/* Close the connections, after all questions are answered or dropped. */
 void agent_many_close(struct agent_many *many);
 
 #define AGENT_MANY_BODY_SIZE 256
@@ -33,12 +33,13 @@ struct agent_said {
      * knows none */
     long status;
     char body[AGENT_MANY_BODY_SIZE]; /* of the answer; "" when it was longer */
-    bool asked; /* the question left for the agent's host, or was for an agent of this one */
+    bool asked; /* the question was sent to the agent's host, or the agent is on this host */
 };
 
 /* Send and receive without waiting. */
 void agent_many_go_on(struct agent_many *many);
-/* Take the next answer, or the end of the wait for one; the question is gone then. False: none. */
+/* Take the next answer, or the end of the wait for one, and free the question. Returns false when
+ * all questions still wait. */
 bool agent_many_take(struct agent_many *many, struct agent_said *said);
 /* Wait until there is something to do, or fd can be read; at most wait_ms. */
 void agent_many_wait(struct agent_many *many, int fd, unsigned wait_ms);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Notes of a machine's workers about agents of sandboxes, in shared memory. They list silent
- * agents, agents that a worker waits for, and agents that have just answered. The gate has a table
- * by sandbox; creates have one by source (sandbox/failed_starts.h). One table of a fixed size;
- * sandboxes that fall on the same place replace each other, which costs one more request. A wrong
+ * Share notes about agents of sandboxes between a machine's workers, in shared memory. They list
+ * silent agents, agents that a worker waits for, and agents that have just answered. The gate has a
+ * table by sandbox; creates have one by source (sandbox/failed_starts.h). A table has a fixed size.
+ * Sandboxes with the same place in it replace each other, which costs one more request. A wrong
  * note ends after the times below.
  */
 #pragma once
@@ -24,16 +24,16 @@ void agent_notes_close(struct agent_notes *notes);
 
 /* sandbox: pool_tenant() of its id, in all of these. */
 
-/* Note that it gave no answer where it was waited for. */
+/* Note that an agent did not answer within the wait. */
 void agent_notes_silent(struct agent_notes *notes, uint64_t sandbox);
 bool agent_notes_is_silent(const struct agent_notes *notes, uint64_t sandbox);
 
-/* Note that it was too slow for the gate and is waited for elsewhere, for wait_ms at most. */
+/* Note that an agent was too slow for the gate. Another worker waits for it, at most wait_ms. */
 void agent_notes_slow(struct agent_notes *notes, uint64_t sandbox, unsigned wait_ms);
 bool agent_notes_is_slow(const struct agent_notes *notes, uint64_t sandbox);
 
-/* Note that it answered: nothing of the above holds any more. */
+/* Note that an agent answered, and delete the other notes about it. */
 void agent_notes_answered(struct agent_notes *notes, uint64_t sandbox);
 
-/* Return whether it answered within the last two seconds, and has not been silent since. */
+/* Return whether an agent answered within the last two seconds, and has not been silent since. */
 bool agent_notes_is_fresh(const struct agent_notes *notes, uint64_t sandbox);

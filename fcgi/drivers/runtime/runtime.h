@@ -5,12 +5,15 @@
  * already. Calls block. While they wait for the daemon, they call tick() at least every two
  * seconds. A worker then renews its lease, and notices its loss.
  *
- * Errors of all calls: the errors of tick(), and ERR_RUNTIME_UNAVAILABLE (the daemon could not be
- * reached; nothing happened). ERR_OUTCOME_UNKNOWN (the order was sent, and its answer never came:
- * call inspect()). ERR_NOT_FOUND (no such instance). ERR_RUNTIME_REFUSED (the daemon's own words).
- * ERR_RUNTIME_FAILED (an instance did not start; another try may succeed). ERR_RUNTIME_STUCK (its
- * start did not end and was killed). ERR_MOUNT_POINT (a mount point is not suitable; it is the
- * error's field). ERR_INSUFFICIENT_STORAGE (a disk is full).
+ * Errors of all calls: the errors of tick(), and
+ *   ERR_RUNTIME_UNAVAILABLE   cannot connect to the daemon; nothing happened
+ *   ERR_OUTCOME_UNKNOWN       an order was sent, and its result is unknown: call inspect()
+ *   ERR_NOT_FOUND             no such instance
+ *   ERR_RUNTIME_REFUSED       the daemon's own message
+ *   ERR_RUNTIME_FAILED        an instance did not start; another attempt may succeed
+ *   ERR_RUNTIME_STUCK         its start did not end, and was killed
+ *   ERR_MOUNT_POINT           a mount point is not suitable; it is the error's field
+ *   ERR_INSUFFICIENT_STORAGE  a disk is full
  *
  * After ERR_OUTCOME_UNKNOWN and after an error of tick(), the daemon may still be at work. A
  * repeated call waits for this, and then completes the rest.
@@ -28,7 +31,7 @@
 
 #define INSTANCE_NAME_SIZE 64
 
-/* Name of the source of a template version: "tpl-" and the ULID of its id. */
+/* Write the name of the source of a template version: "tpl-" and the ULID of its id. */
 void runtime_source_name(const char *version_id, char name[INSTANCE_NAME_SIZE]);
 
 /* A host as the database describes it. Strings are borrowed for the time of a call. */
@@ -118,8 +121,8 @@ struct runtime_usage {
     uint64_t memory_kills; /* by the kernel for want of memory, since then */
 };
 
-/* Take the last lines of a console's text, with " / " between them, for a message. Other characters
- * than printable ones of ASCII are left out, and the sequences that move a terminal's cursor. */
+/* Copy the last lines of a console's text, with " / " between them, for a message. Leave out escape
+ * sequences and all characters that are not printable ASCII. */
 #define RUNTIME_CONSOLE_SIZE 512
 void runtime_console_tail(const char *text, char tail[RUNTIME_CONSOLE_SIZE]);
 
@@ -129,7 +132,7 @@ enum runtime_event_kind {
     RUNTIME_EVENT_BEGIN,     /* from now on all events arrive; list the instances for the earlier
                               * state */
     RUNTIME_EVENT_ENDED,     /* stopped, by itself or by order, or removed */
-    RUNTIME_EVENT_RESTARTED, /* stopped and started again without our doing */
+    RUNTIME_EVENT_RESTARTED, /* stopped and started again, not by this service */
 };
 
 struct runtime_event {
@@ -142,14 +145,15 @@ struct runtime;
 /* The identity of a copy from another host. */
 struct runtime_receipt {
     const char *token; /* of this copy; borrowed */
-    unsigned attempt;  /* each attempt has its own, so that none declares another's copy complete */
+    unsigned attempt;  /* its number: no attempt can mark the copy of another one as complete */
 };
 
 enum runtime_pause {
     RUNTIME_PAUSE_MEMORY,
     RUNTIME_PAUSE_MEMORY_OR_DISK,
     RUNTIME_PAUSE_DISK,         /* its programs are asked to end, and killed after some seconds */
-    RUNTIME_PAUSE_DISK_AT_ONCE, /* its programs are killed; their written data is kept */
+    RUNTIME_PAUSE_DISK_AT_ONCE, /* its programs are killed, except in a virtual machine; their
+                                 * written data is kept */
 };
 
 /* The purpose of a stopped copy of a disk. */
@@ -163,19 +167,22 @@ enum runtime_object { RUNTIME_INSTANCE, RUNTIME_VOLUME };
 
 /* Copy instances that run or are paused, with their memory. */
 struct runtime_memory_ops {
-    /* As runtime_ops.copy(), for a checkpoint with the memory at that moment. A running instance
-     * stands still meanwhile, and then continues. A paused one stays paused. Instances that are
-     * created from the copy with_memory continue from this moment, under an address of their own
-     * and without its connections. Other errors: ERR_RUNTIME_SHORT, ERR_HOST_KEEPS_NO_MEMORY,
-     * ERR_MEMORY_NOT_KEPT (also without memory). After any error call undo_copy(), which lets the
-     * original continue. */
+    /* Do the same as runtime_ops.copy(), for a checkpoint with the memory at that moment. size_mb
+     * is not NULL. A running instance is frozen meanwhile, and then continues. A paused one stays
+     * paused. Instances that are created from the copy with_memory continue from this moment, under
+     * an address of their own and without its connections. Other errors: ERR_RUNTIME_SHORT,
+     * ERR_HOST_KEEPS_NO_MEMORY, ERR_MEMORY_NOT_KEPT (also when the instance is stopped without
+     * memory). After any error, call undo_copy(). */
     int (*copy)(struct runtime *runtime, const char *name, const char *copy, const char *owner,
                 uint32_t *size_mb, struct error **err);
+    /* Let the original continue after a failed copy() or snapshot(), and delete the remains in it.
+     * Success if it does not exist. Errors: ERR_RUNTIME_UNAVAILABLE, also while the daemon still
+     * copies it. */
     int (*undo_copy)(struct runtime *runtime, const char *name, const char *copy,
                      struct error **err);
 
-    /* As copy(), sooner: the copy is a snapshot of the instance and goes when that goes. After any
-     * error undo_copy() does as there. */
+    /* Do the same as copy() in less time: the copy is a snapshot of the instance, and is deleted
+     * with it. After any error, call undo_copy() with the name of the snapshot. */
     int (*snapshot)(struct runtime *runtime, const char *name, const char *snapshot,
                     struct error **err);
 
@@ -190,21 +197,23 @@ struct runtime_volume_ops {
      * 1000). */
     int (*create)(struct runtime *runtime, const char *name, unsigned size_gb, struct error **err);
 
-    /* Remove it with all that is in it. Absent: success. ERR_VOLUME_ATTACHED while an instance has
-     * it. */
+    /* Delete a volume with its contents. Success if it does not exist. Errors: ERR_VOLUME_ATTACHED
+     * (an instance has it). */
     int (*delete)(struct runtime *runtime, const char *name, struct error **err);
 
-    /* Every volume of the project. The caller frees the array. */
+    /* List the volumes of the project in the storage pool. The caller frees the array. */
     int (*list)(struct runtime *runtime, struct runtime_volume **list, size_t *count,
                 struct error **err);
 
-    /* Create an instance with this program alone, and start it. The name must be free. list()
-     * leaves it out; inspect() and destroy() accept it. */
+    /* Create an instance that has only this program, and start it. The name must be free: this call
+     * cannot be repeated. list_copies() lists it, list() does not; inspect() and destroy() accept
+     * it. */
     int (*keeper_start)(struct runtime *runtime, const struct runtime_keeper *keeper,
                         struct error **err);
 
-    /* Mount a volume at /volumes/<volume_id> of a keeper, or take it away again; done already:
-     * success. One caller at a time. ERR_NOT_FOUND: no such keeper, or no such volume. */
+    /* Mount a volume at /volumes/<volume_id> of a volume server, or unmount it. Success if this was
+     * done before. Only one caller at a time. Errors: ERR_NOT_FOUND (no such volume server, or no
+     * such volume). */
     int (*keeper_mount)(struct runtime *runtime, const char *name, const char *volume,
                         const char *volume_id, struct error **err);
     int (*keeper_unmount)(struct runtime *runtime, const char *name, const char *volume,
@@ -219,8 +228,8 @@ struct runtime_transfer_ops {
     int (*receive)(struct runtime *runtime, struct runtime *from, const char *name,
                    const char *source, struct error **err);
 
-    /* The same for a checkpoint, of either copy(), with its memory. A complete copy with
-     * the same token stays. */
+    /* Do the same for a checkpoint of either copy(), with its memory. A complete copy with the same
+     * token stays. */
     int (*receive_checkpoint)(struct runtime *runtime, struct runtime *from, const char *name,
                               const char *source, const struct runtime_receipt *receipt,
                               struct error **err);
@@ -230,19 +239,21 @@ struct runtime_transfer_ops {
     int (*receive_volume)(struct runtime *runtime, struct runtime *from, const char *name,
                           struct error **err);
 
-    /* The same as receive() for a source of build_source(), which is unique: a complete copy
-     * stays. */
+    /* Do the same as receive() for a source of build_source(). An existing complete copy stays,
+     * because a source never changes. */
     int (*receive_source)(struct runtime *runtime, struct runtime *from, const char *source,
                           struct error **err);
 
-    /* Write an instance, with its memory image, or a volume to a file, at one moment; the host
-     * needs room for a second copy. From a btrfs pool the file has btrfs streams, which only
-     * another btrfs pool can import. */
+    /* Write an instance with its memory image, or a volume, to a file. The contents are of one
+     * moment. The host needs room for a second copy. From a btrfs pool, the file has btrfs streams,
+     * which only another btrfs pool can import. Other errors: ERR_CONFIG (cannot write the
+     * file). */
     int (*export_object)(struct runtime *runtime, enum runtime_object object, const char *name,
                          FILE *to, struct error **err);
 
-    /* Import such a file, under its original name, which the caller gives again. The volumes that
-     * an instance mounts must exist. *made false: it exists already, and stays unchanged. */
+    /* Import such a file, from its present position to its end. name: the original name. The
+     * volumes that an instance mounts must exist. *made false: the object exists already, and stays
+     * unchanged. Other errors: ERR_CONFIG (cannot read the file). */
     int (*import_object)(struct runtime *runtime, enum runtime_object object, const char *name,
                          FILE *from, bool *made, struct error **err);
 
@@ -255,8 +266,9 @@ struct runtime_transfer_ops {
 
 /* Measure a host and its instances from outside. */
 struct runtime_measure_ops {
-    /* Read the usage of the running instances, by name; instances without numbers are left out.
-     * Within ten seconds the answer may be the same. The caller frees with runtime_usage_free(). */
+    /* Read the usage of the running instances, in the order of their names. Instances without
+     * numbers are left out. Calls within ten seconds may get the same numbers. The caller calls
+     * runtime_usage_free(). */
     int (*instances)(struct runtime *runtime, struct runtime_usage **list, size_t *count,
                      struct error **err);
 
@@ -281,18 +293,18 @@ struct runtime_measure_ops {
 
 /* Report events of instances. */
 struct runtime_event_ops {
-    /* Wait at most wait_ms for the next event, over a connection of their own, which is made when
-     * needed. RUNTIME_EVENT_NONE: the time is over, or a signal came. Does not call tick(); making
-     * the connection may take 1.5 s longer. Errors: ERR_RUNTIME_UNAVAILABLE: the connection is
-     * over, and events are lost until the next RUNTIME_EVENT_BEGIN. */
+    /* Wait at most wait_ms for the next event, over a separate connection, which is opened when
+     * needed. RUNTIME_EVENT_NONE: the time is over, or a signal interrupted the wait. Does not call
+     * tick(). Opening the connection may take 1.5 s longer. Errors: ERR_RUNTIME_UNAVAILABLE: the
+     * connection ended, and events are lost until the next RUNTIME_EVENT_BEGIN. */
     int (*listen)(struct runtime *runtime, unsigned wait_ms, struct runtime_event *event,
                   struct error **err);
 };
 
-/* The groups of a daemon that lacks them. Calls that make or find something are refused. Calls that
- * remove or list something find nothing. Without memory the refusal is ERR_HOST_KEEPS_NO_MEMORY.
- * Without events each wait ends with RUNTIME_EVENT_BEGIN, so that the caller lists the instances.
- */
+/* The groups of a daemon that does not support them. Calls that create or read something fail with
+ * ERR_RUNTIME_REFUSED, those for memory with ERR_HOST_KEEPS_NO_MEMORY. Calls that remove or list
+ * something find nothing. Each wait for an event ends with RUNTIME_EVENT_BEGIN, so that the caller
+ * lists the instances. */
 extern const struct runtime_memory_ops runtime_no_memory;
 extern const struct runtime_volume_ops runtime_no_volumes;
 extern const struct runtime_transfer_ops runtime_no_transfers;
@@ -308,12 +320,15 @@ struct runtime_ops {
 
     /* The calls about instances, which every driver has. */
 
-    /* Create the project, the hardened profile and the other prerequisites of instances. */
+    /* Create the project, the hardened profile and the other prerequisites of instances. Other
+     * errors: ERR_CONFIG (the daemon is in a cluster, and the project may belong to another
+     * member). */
     int (*prepare)(struct runtime *runtime, struct error **err);
 
-    /* Make a stopped instance `source` from an image alias or fingerprint, ready so that copies of
-     * it start without any further preparation (uid shift done). fingerprint: the image that was
-     * used; owned by the caller. virtual_machine: the kind of the image. */
+    /* Create a stopped instance `source` from the image with an alias or fingerprint. Copies of it
+     * start without further preparation. *fingerprint: of the image that was used; the caller frees
+     * it. *virtual_machine: the kind of the image. Only one caller at a time may build a source.
+     * Errors: ERR_NOT_FOUND (no such image). */
     int (*build_source)(struct runtime *runtime, const char *source, const char *image,
                         char **fingerprint, bool *virtual_machine, struct error **err);
 
@@ -322,11 +337,14 @@ struct runtime_ops {
     int (*measure_source)(struct runtime *runtime, const char *source, const char *fingerprint,
                           bool virtual_machine, uint32_t *size_mb, struct error **err);
 
-    /* Copy-on-write copy of the source, started. An existing instance with the name is started. */
+    /* Create an instance as a copy-on-write copy of the source, and start it. An existing instance
+     * with the name is started, or created again if it is incomplete. Other errors: ERR_INTERNAL
+     * (the address is wrong). A missing source is ERR_RUNTIME_REFUSED. */
     int (*create)(struct runtime *runtime, const struct runtime_instance *instance,
                   struct error **err);
 
-    /* Give a running instance another size (resources NULL: not), and mount volumes in it. */
+    /* Set the size of an instance (resources NULL: unchanged), and add these volumes. A running
+     * instance gets both at once, and keeps its other volumes. */
     int (*adapt)(struct runtime *runtime, const char *name,
                  const struct runtime_resources *resources, const struct runtime_mount *mounts,
                  unsigned mount_count, struct error **err);
@@ -344,19 +362,20 @@ struct runtime_ops {
     int (*inspect)(struct runtime *runtime, const char *name, enum runtime_status *status,
                    struct error **err);
 
-    /* Stop it. With memory: try to keep memory and processes, more than once if the host was short
-     * of something. If the runtime cannot, `how` decides whether the instance keeps running, or is
-     * stopped with its disk. Errors then: ERR_RUNTIME_SHORT when the host was short of something,
-     * ERR_MEMORY_NOT_KEPT when a process in it is the cause, ERR_HOST_KEEPS_NO_MEMORY when the host
-     * cannot keep any memory. *origin: the starting point of a resume. Stopped or paused already:
-     * success. */
+    /* Stop an instance. With RUNTIME_PAUSE_MEMORY and RUNTIME_PAUSE_MEMORY_OR_DISK, try to keep the
+     * memory, more than once if the host was short of something. When this fails, the second stops
+     * the instance with its disk only. With the first, the instance continues to run. Errors then:
+     * ERR_RUNTIME_SHORT (the host was short of something), ERR_MEMORY_NOT_KEPT (a process in the
+     * instance is the cause), ERR_HOST_KEEPS_NO_MEMORY (the host cannot keep any memory). *origin:
+     * the starting point of a resume. Success if the instance is stopped or paused already. */
     int (*pause)(struct runtime *runtime, const char *name,
                  const struct runtime_resources *resources, enum runtime_pause how,
                  enum runtime_origin *origin, struct error **err);
 
-    /* Continue a paused instance, or start a stopped one from its disk. A memory image that does
-     * not restore costs one attempt, then the disk is used. with_memory false: from disk at once.
-     * *origin: the real starting point. Running already: success, *origin unchanged. */
+    /* Continue a paused instance, or start a stopped one from its disk. If the memory image cannot
+     * be restored, the instance starts from its disk. with_memory false: do not use the memory
+     * image. *origin: the real starting point. If the instance runs already, this succeeds, and
+     * *origin is unchanged. */
     int (*resume)(struct runtime *runtime, const char *name,
                   const struct runtime_resources *resources, bool with_memory,
                   enum runtime_origin *origin, struct error **err);
@@ -364,17 +383,18 @@ struct runtime_ops {
     /* Stop an instance by force and delete all its data. Success if it does not exist. */
     int (*destroy)(struct runtime *runtime, const char *name, struct error **err);
 
-    /* Every instance of the project that is a sandbox, or is becoming one by receive() (sources are
-     * left out). The caller frees with runtime_listing_free(). */
+    /* List the instances of the project that are sandboxes or warm instances, or will be after a
+     * receive(). The caller calls runtime_listing_free(). */
     int (*list)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
                 struct error **err);
 
-    /* List the other instances: sources and checkpoints, unfinished ones included; sandbox_id is
-     * the identifier of their owner, if known. */
+    /* List the other instances of this service in the project: sources and checkpoints, including
+     * unfinished ones, and volume servers. sandbox_id: the identifier of the owner, or "". The
+     * caller calls runtime_listing_free(). */
     int (*list_copies)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
                        struct error **err);
 
-    /* Undo prepare(), when nothing that was made since is left. */
+    /* Undo prepare(), when all other objects of the project are deleted. */
     int (*unprepare)(struct runtime *runtime, struct error **err);
 
     void (*close)(struct runtime *runtime);
@@ -382,21 +402,21 @@ struct runtime_ops {
 
 struct runtime {
     const struct runtime_ops *ops;
-    /* Called while waiting; -1 (with *err set) makes the call return at once with that error,
-     * while the daemon continues its work. It must not use this runtime. May be NULL. */
+    /* Called while a call waits; may be NULL. -1 with *err ends the call with this error, while the
+     * daemon continues its work. It must not use this runtime. */
     int (*tick)(void *context, struct error **err);
     void *tick_context;
     int64_t limit_ms; /* monotonic; of runtime_limit() */
     /* The pool of this worker: while a call waits for another one's end, or for the host, its
      * request counts as no start (http/pool.h). Borrowed; NULL: none. */
     struct pool *pool;
-    /* Why the last pause() or resume() that was to keep memory did not, in the daemon's words; ""
-     * when it did, or was not to. */
+    /* Why the last pause() or resume() could not keep the memory, in the daemon's words. "": it
+     * kept the memory, or had none to keep. */
     char memory_lost[256];
 };
 
-/* Bound the time of calls: from now on they end within about this time, with
- * ERR_RUNTIME_UNAVAILABLE; 0: they take as long as it takes. It uses tick. */
+/* Limit the time of all calls from now on together; 0: no limit. Calls then fail with
+ * ERR_RUNTIME_UNAVAILABLE, and an order that was sent may still be carried out. Replaces tick. */
 void runtime_limit(struct runtime *runtime, unsigned ms);
 
 /* Open a connection to an Incus host; nothing is sent yet. Errors: ERR_CONFIG. */
@@ -406,6 +426,6 @@ int runtime_incus_open(const struct runtime_host *host, struct runtime **runtime
 void runtime_close(struct runtime *runtime); /* NULL is allowed */
 void runtime_usage_free(struct runtime_usage *list, size_t count);
 void runtime_listing_free(struct runtime_listing *list, size_t count);
-/* Find an instance by its name, borrowed; NULL when it is not listed. */
+/* Return the instance with a name, borrowed from the list. NULL: it is not in the list. */
 const struct runtime_listing *runtime_listing_find(const struct runtime_listing *list, size_t count,
                                                    const char *name);

@@ -44,8 +44,8 @@
 
 #define RUNTIME_KEY_SANDBOX    "user.sandlot.sandbox"
 #define RUNTIME_KEY_ROLE       "user.sandlot.role"
-#define RUNTIME_KEY_TAKEN      "user.sandlot.archive" /* which copy of the archive it was made of */
-/* Of a sandbox that was coming from another host and not whole yet, in versions before. */
+#define RUNTIME_KEY_TAKEN      "user.sandlot.archive" /* the token of take_in() */
+/* The role that earlier versions gave to an incomplete copy of a sandbox from another host. */
 #define RUNTIME_ROLE_MOVING "moving"
 
 struct runtime_incus {
@@ -66,11 +66,11 @@ static inline struct runtime_incus *runtime_incus_of(struct runtime *runtime)
 #define RUNTIME_HOST_NAME_SIZE 16 /* of a network interface */
 #define RUNTIME_HWADDR_SIZE    LINK_ADDRESS_SIZE
 
-/* Write a name for the host's side of a NIC that was never used before. */
+/* Write a new random name for the host's end of a network interface. */
 void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE]);
 
-/* Write the hardware address that belongs to an IPv4 address. So a neighbour entry of the host from
- * the previous user of the address stays valid. Returns -1 when it is no address. */
+/* Write the hardware address for an IPv4 address. It is always the same, so that the host's
+ * neighbour entry for the previous user of the address stays valid. Returns -1 for another text. */
 int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE]);
 
 /* Return the configuration of a container's user ids, in a range of the host that its address
@@ -78,21 +78,22 @@ int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE]);
  * counts of this sandbox. NULL for a wrong address. */
 json_t *runtime_users_config(const char *address);
 
-/* Return the configuration, as a new reference. */
+/* Return the configuration of the project, or of a profile, as a new reference. The functions below
+ * return new references too. */
 json_t *runtime_project_config(void);
 json_t *runtime_profile_config(bool virtual_machine);
 
 /* Return lines for liblxc that confine a container. They replace the lines of its profile, so an
  * instance with its own lines needs them all. instance: its name (NULL: no instance, without a view
- * of its disk); init: the program to run instead of the template's, may be NULL. Returns a string
- * of the caller's. */
+ * of its disk); init: the program to run instead of the template's, may be NULL. The caller frees
+ * the text. */
 char *runtime_lxc(const struct runtime_instance *instance, const char *init);
 
-/* Return the lines of an instance as they are for another size of its memory; a string of the
- * caller's. */
+/* Return the lines of an instance, changed for another size of its memory; the caller frees them.
+ */
 char *runtime_lxc_resized(const char *lxc, unsigned memory_mb);
 
-/* Return the part of the containers' profile about the kernel. */
+/* Return the part of the containers' profile that limits their use of the kernel. */
 json_t *runtime_confinement(void);
 
 json_t *runtime_profile_devices(const char *pool);
@@ -105,19 +106,20 @@ json_t *runtime_root_device(const char *pool, const char *size);
 json_t *runtime_size_config(const struct runtime_resources *resources, bool virtual_machine);
 json_t *runtime_sized_root(const char *pool, const struct runtime_resources *resources,
                            bool virtual_machine);
-/* Put a disk device for each mount into devices. */
+/* Add a disk device for each mount to devices. */
 void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_mount *mounts,
                         unsigned count);
 /* Return the configuration of a new volume. Its files have the user ids inside instances, and each
  * mount of the volume maps these ids to those of the instance. */
 json_t *runtime_volume_config(unsigned size_gb);
-/* Return the definition of a container with an empty root file system. NULL for a wrong address. */
+/* Return the definition of a volume server: a container with an empty root file system. NULL for a
+ * wrong address. */
 json_t *runtime_keeper_body(const struct runtime_incus *runtime,
                             const struct runtime_keeper *keeper);
 json_t *runtime_source_body(const char *name, const char *fingerprint, bool virtual_machine);
 
-/* Return a copy of another instance's disk alone; devices: those of the original, of which only the
- * root stays. */
+/* Return the definition of a copy of another instance's disk. devices: those of the original, from
+ * which the copy gets only the root. owner: stored with the copy. */
 json_t *runtime_copy_body(const char *name, const char *original, const json_t *devices,
                           bool virtual_machine, const char *owner);
 
@@ -140,26 +142,27 @@ enum runtime_status runtime_status_of(const struct incus_instance *instance);
 
 /* --- runtime_incus.c --- */
 
-/* A bounded series of attempts while another caller's operation is in the way. */
+/* Attempts within three minutes, while another caller's operation prevents success. */
 struct runtime_turns {
     int64_t give_up_ms; /* monotonic */
 };
 struct runtime_turns runtime_turns_begin(void);
 
-/* Wait a moment for the next attempt, dropping *err. Returns -1 with *err set when the time is
- * over (the last refusal stays) or tick() said so. */
+/* Clear *err (which may be NULL), and wait a moment before the next attempt. Errors: when the time
+ * is over, the previous *err, or ERR_RUNTIME_REFUSED without one; those of runtime_rest(). */
 int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, struct error **err);
 
 /* Wait for wait_ms, and then until the request counts as a start of its pool again. Errors: those
  * of tick(), and ERR_RUNTIME_UNAVAILABLE (others start all the time). */
 int runtime_rest(struct runtime_incus *runtime, unsigned wait_ms, struct error **err);
 
-/* Change configuration and devices (NULL: neither), also where an operation on the instance is just
- * about to end: Incus shows an instance as stopped before its stop has ended. */
+/* Change configuration and devices (NULL: unchanged). Repeat this while another operation on the
+ * instance is running: Incus shows an instance as stopped before its stop has ended. */
 int runtime_patch(struct runtime_incus *runtime, const char *name, json_t *config, json_t *devices,
                   struct error **err);
 
-/* Read an instance and its status. instance (may be NULL) is filled unless absent. */
+/* Read an instance and its status. instance may be NULL; it is unchanged with RUNTIME_ABSENT, which
+ * is not an error. */
 int runtime_look(struct runtime_incus *runtime, const char *name, struct incus_instance *instance,
                  enum runtime_status *status, struct error **err);
 
@@ -213,8 +216,8 @@ int runtime_incus_create(struct runtime *runtime, const struct runtime_instance 
 int runtime_incus_copy(struct runtime *runtime, const char *name, const char *copy,
                        enum runtime_copy kind, const char *owner, uint32_t *size_mb,
                        struct error **err);
-/* Measure the original's space in the storage pool, without the part that it shares with its own
- * source. */
+/* Measure the original's or the copy's space in the storage pool, whichever is larger, without the
+ * part that it shares with its own source. */
 int runtime_incus_measure_copy(struct runtime *runtime, const char *name, const char *copy,
                                bool virtual_machine, uint32_t *size_mb, struct error **err);
 int runtime_incus_copy_memory(struct runtime *runtime, const char *name, const char *copy,
@@ -228,9 +231,9 @@ int runtime_incus_snapshot_drop(struct runtime *runtime, const char *name, const
 /* Do create() of an instance with_memory. */
 int runtime_incus_continue(struct runtime *runtime, const struct runtime_instance *instance,
                            struct error **err);
-/* Find from Incus' error why a memory was not kept: ERR_RUNTIME_SHORT if the host was short of
- * descriptors, inotify instances, room, processes or time. ERR_MEMORY_NOT_KEPT if CRIU met
- * something in a process of the instance. Otherwise ERR_HOST_KEEPS_NO_MEMORY. */
+/* Return why the memory was not kept, from Incus' error. ERR_RUNTIME_SHORT: the host was short of
+ * descriptors, inotify instances, disk, memory, processes or time. ERR_MEMORY_NOT_KEPT: CRIU cannot
+ * save a process of the instance. Otherwise ERR_HOST_KEEPS_NO_MEMORY. */
 enum error_code runtime_memory_refusal(const char *text);
 int runtime_incus_adapt(struct runtime *runtime, const char *name,
                         const struct runtime_resources *resources,

@@ -22,18 +22,18 @@
 
 struct fence;
 
-/* Return the name of this process's time; made at the first call. */
+/* Return the name of this process, which is new after each start. It is made at the first call. */
 const char *fence_epoch(void);
 
 /* Return the fence of a volume, which lives as long as the process. */
 struct fence *fence_of(const char *volume_id);
 
-/* Begin a change; 0, or -1 with KEEPER_FENCED. Every 0 needs a fence_leave(). */
+/* Begin a change. Returns 0, and the caller then calls fence_leave(), or -1 with KEEPER_FENCED. */
 int fence_enter(struct fence *fence, uint64_t generation, struct keeper_error *error);
 void fence_leave(struct fence *fence);
 
-/* Do the same as fence_enter() and fence_leave(), for work behind an answer, which ends for a
- * raised fence: the worker calls fence_is_raised() between its steps. */
+/* Do the same as fence_enter() and fence_leave(), for work that continues after the answer. The
+ * worker calls fence_is_raised() between its steps, and ends when the fence is raised. */
 int fence_enter_slow(struct fence *fence, uint64_t generation);
 void fence_leave_slow(struct fence *fence);
 bool fence_is_raised(struct fence *fence, uint64_t generation);

@@ -20,11 +20,12 @@
 /* Where volumes are mounted, each under its id. Set once, at the start. */
 extern const char *place_volumes;
 
-/* Open the root of a volume, which must be a mount of its own. A file descriptor to be closed. */
+/* Open the root of a volume, which must be a mount of its own. Returns a descriptor, which the
+ * caller closes, or -1 with *error: KEEPER_NOT_MOUNTED and others. */
 int place_open_volume(const char *volume_id, struct keeper_error *error);
 
-/* Open the place of a path relative to the root ("" is the root itself), links followed; flags are
- * added to O_PATH. A file descriptor, or -1 with errno. */
+/* Open the place of a path relative to the root ("" is the root itself), and follow links. flags
+ * are added to O_PATH. Returns a descriptor, or -1 with errno. */
 int place_open(int volume, const char *path, int flags);
 
 /* Open the directory that a path lies in, and the last name in *name (borrowed from path). make:
@@ -32,10 +33,11 @@ int place_open(int volume, const char *path, int flags);
 int place_open_parent(int volume, const char *path, bool make, const char **name,
                       struct keeper_error *error);
 
-/* Open the ordinary file of a place for reading. */
+/* Open the regular file at a path for reading. Returns a descriptor, or -1 with *error
+ * (KEEPER_INVALID: not a regular file). */
 int place_open_file(int volume, const char *path, struct stat *status, struct keeper_error *error);
 
-/* Open the directory of a place for reading. */
+/* Open the directory at a path for reading. Returns a descriptor, or -1 with *error. */
 int place_open_directory(int volume, const char *path, struct keeper_error *error);
 
 /* Write an unused name for an unfinished file: prefix and 16 random hexadecimal digits. */

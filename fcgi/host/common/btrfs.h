@@ -22,7 +22,7 @@
 #define BTRFS_SUBVOLUME_MAX ((UINT64_C(1) << 48) - 1)
 
 /* Return the mount point of the file system that holds a path; the caller frees it. NULL: the path
- * does not exist. */
+ * does not exist, or is on a single mounted file. */
 char *btrfs_top_of(const char *path);
 
 /* Write the id of the file system of an open file, as sysfs spells it. Fails when the file system
@@ -59,6 +59,7 @@ int btrfs_group_destroy(int fd, uint64_t group);
  * sealed. */
 int btrfs_subvolume_copy(const char *from, const char *to);
 int btrfs_subvolume_copy_sealed(const char *from, const char *to);
+/* Delete a subvolume, which has no other subvolumes inside. */
 int btrfs_subvolume_delete(const char *path);
 
 /* Return 1 if a subvolume is sealed (read-only), 0 if it is writable. -1 with errno: the path is
@@ -79,18 +80,18 @@ struct btrfs_subvolume {
     uint64_t made_in, changed_in;
 };
 
+/* Read the properties of a subvolume. */
 int btrfs_subvolume_look(const char *path, struct btrfs_subvolume *subvolume);
 
 /* Note that an unsealed subvolume was received from a subvolume with this id. */
 int btrfs_subvolume_set_received(const char *path, const unsigned char uuid[BTRFS_UUID_BYTES]);
 
 /* Write a sealed subvolume to a file, as a stream of this version. parent: another sealed subvolume
- * that the receiver has. The stream then has the differences only. NULL: the receiver has nothing.
- */
+ * that the receiver has, or NULL. With a parent, the stream has the differences only. */
 int btrfs_subvolume_send(const char *path, const char *parent, int out, uint32_t version);
 
-/* Return 1 if a subvolume with this id exists and is not being deleted, else 0. fd: any open file
- * of the file system. -1 with errno. */
+/* Return 1 if a subvolume with this id exists and is not being deleted, else 0; -1 with errno. Ids
+ * of the file system itself (below 256): 1. fd: any open file of the file system. */
 int btrfs_subvolume_exists(int fd, uint64_t id);
 
 /* Return 1 if other subvolumes are inside a subvolume, else 0; -1 with errno. */

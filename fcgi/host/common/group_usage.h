@@ -6,14 +6,14 @@
 
 #define GROUP_USAGE_ROOT      "/sys/fs/cgroup"
 #define GROUP_USAGE_NAME_SIZE 64
-#define GROUP_USAGE_PAGE      64 /* at once: some milliseconds */
+#define GROUP_USAGE_PAGE      64 /* containers of one call, which takes some milliseconds */
 
 struct group_usage {
     char name[GROUP_USAGE_NAME_SIZE]; /* without the project */
     uint64_t cpu_ms;
     uint64_t memory_bytes; /* without the kernel's caches */
     uint64_t cache_bytes;
-    uint64_t memory_kills; /* by the kernel for want of memory */
+    uint64_t memory_kills; /* processes that the kernel killed for lack of memory */
 };
 
 /* Read the containers whose names follow `after` ("": the first ones), by name. Returns their

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The teams of a host's instances, and the users who made them. sandlot-limits notes both as a
+/* Read the team of an instance, and the user who created it. sandlot-limits stores both as a
  * symbolic link, before or while the instance starts. */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tell nginx which requests of a sandbox to a host with egress rules pass, to which address, and
+/* Decide for nginx which requests of a sandbox to a host with egress rules pass, by which way, and
  * with which headers (conf/nginx/sandlot-egress.conf.in). */
 #pragma once
 
@@ -14,11 +14,12 @@ uint32_t egress_address_of(const struct filter *filter, const char *host);
 /* Return whether an entry of the policy denies a host by its name. */
 bool egress_is_denied(const struct policy *policy, const char *host, uint16_t port);
 
-/* Remember when a secret was sent; it forgets secrets of former policies when there is no more
- * room. */
+/* Note that a secret was sent now. When there is no room for another secret, all notes of others
+ * are deleted, because previous policies may have left them. */
 void egress_note_secret(struct filter_sandbox *sandbox, const char *name);
 
-/* Handle GET /v1/egress. Answers 200 with header lines, or 403 with the line Sandlot-Reason.
- * context: the filter. */
+/* Handle GET /v1/egress. Answers 200 with header lines, 403 with the line Sandlot-Reason, or 503
+ * when the client may repeat the request: no way is free, or the rules are not loaded yet. Always
+ * returns 0. context: the filter. */
 int egress_answer(void *context, struct http_request *request, struct http_response *response,
                   struct error **err);

@@ -51,7 +51,7 @@ struct filter_sandbox {
     struct filter_sandbox *next;
 };
 
-/* Addresses of ended sandboxes: see ended.h. */
+/* Addresses of ended sandboxes: see stale_flows.h. */
 struct filter_ended {
     uint32_t *addresses; /* in rising order */
     size_t count;
@@ -93,16 +93,19 @@ void filter_unlock(struct filter *filter);
 /* Let the thread for names check the lookups now. The lock may be held or not. */
 void filter_wake(const struct filter *filter);
 
-/* Read the state directory and apply all policies in one transaction. */
+/* Read the state directory, and apply all policies in one transaction. Errors: ERR_CONFIG (cannot
+ * read the directory), ERR_RUNTIME_REFUSED. */
 int filter_restore(struct filter *filter, struct error **err);
-/* Apply all policies again, in one transaction, after the table was loaded again. */
+/* Apply all policies again, in one transaction, after the table was loaded again. Errors:
+ * ERR_RUNTIME_REFUSED. */
 int filter_apply_all(struct filter *filter, struct error **err);
 
 /* Apply a policy, take the contents of wire, and cut the flows that it forbids. is_new: the sandbox
  * has no flows yet, so none are cut. Denied names may have no answer yet: see filter_put_end().
- * Errors: ERR_STALE_REVISION, ERR_INVALID_REQUEST, ERR_RUNTIME_REFUSED, ERR_RATE_LIMITED (a denied
- * name cannot be looked up). After an error, the previous policy stays in force, or the address
- * stays closed. */
+ * Errors: ERR_STALE_REVISION, ERR_RUNTIME_REFUSED, ERR_RATE_LIMITED (denied names cannot be looked
+ * up, or have too many addresses). After these, the previous policy stays in force, or the address
+ * stays closed. After ERR_INTERNAL, the new policy is in force, but its file could not be
+ * written. */
 int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, struct error **err);
 
 /* A policy after filter_put(), and the deadline for the answers of its denied names. */
@@ -124,12 +127,13 @@ int filter_put_end(struct filter *filter, const struct filter_put *put, bool *en
                    struct error **err);
 
 /* Close an address, unless another sandbox has it. On return, no packets pass. The flows in the
- * connection table are cut within a second. */
+ * connection table are cut within a second. Errors: ERR_RUNTIME_REFUSED, ERR_INTERNAL. The call can
+ * be repeated. */
 int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_id,
                   struct error **err);
 
-/* Handle the end of the instance at a closed address. Before, this host could not reach the address
- * either. */
+/* Do the same as filter_delete() at the end of the instance, and let this host reach the address
+ * again. Same errors. */
 int filter_ended(struct filter *filter, uint32_t address, const char *sandbox_id,
                  struct error **err);
 
@@ -141,7 +145,8 @@ bool filter_allows(const struct filter *filter, const struct filter_sandbox *san
                    const struct flow *flow);
 
 /* Let a sandbox reach these addresses by name until expires_at_ms (wall clock). On return, the
- * kernel has the addresses. */
+ * kernel has the addresses. Errors: ERR_RUNTIME_REFUSED, ERR_RATE_LIMITED (its denied names have
+ * too many addresses). */
 int filter_answered(struct filter *filter, struct filter_sandbox *sandbox, const char *name,
                     const uint32_t *addresses, size_t count, int64_t expires_at_ms,
                     struct error **err);

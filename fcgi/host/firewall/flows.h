@@ -43,7 +43,8 @@ int flows_cut(struct flows *flows, uint32_t address,
  * flows are wanted. One walk therefore serves many sandboxes, in one thread that holds no lock. */
 struct flows_found;
 
-/* Find the flows that began at any of these addresses, which are in rising order. Errors:
+/* Find the flows that began at any of these addresses, which are in rising order, and are borrowed
+ * while *found exists. The caller frees *found, also after an error. Errors:
  * ERR_RUNTIME_REFUSED. */
 int flows_find(struct flows *flows, const uint32_t *addresses, size_t count,
                struct flows_found **found, struct error **err);

@@ -14,7 +14,8 @@
 #include "firewall/lookup.h"
 #include "firewall/rules.h"
 
-#define NAMES_MAX    512  /* answered addresses of a sandbox; beyond this, the oldest are dropped */
+/* Answered addresses of a sandbox. A new one replaces the one that expires first. */
+#define NAMES_MAX    512
 #define ELEMENTS_MAX 4096 /* elements of a sandbox's names in the kernel's sets */
 
 enum name_verdict { NAME_SAYS_NOTHING, NAME_ALLOWS, NAME_DENIES };

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Send a request, without waiting. size NULL: do nothing. Returns a connection for sizing_end(), or
- * -1. */
+/* Send a request, without waiting. size: the line, without its line feed; NULL: do nothing. Returns
+ * a connection for sizing_end(), or -1 after a message in the log. */
 int sizing_begin(const char *socket_path, const char *size);
 
 #define SIZING_ANSWER_SIZE 512

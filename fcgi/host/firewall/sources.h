@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Know from which address of this host the packets of a team leave (the setting egress_addresses).
- * Teams without an entry leave from the address of the route. */
+/* Find the address of this host from which the packets of a team leave (the setting
+ * egress_addresses). Those of teams without an entry leave from the address of the route. */
 #pragma once
 
 #include <jansson.h>
@@ -22,13 +22,13 @@ struct sources {
     size_t count;
 };
 
-/* Read "tea_…=ADDRESS", separated by commas. Errors: ERR_CONFIG. */
+/* Read a list of "tea_…=ADDRESS", separated by commas or blanks. Errors: ERR_CONFIG. */
 int sources_read(struct sources *sources, const char *text, struct error **err);
 
 /* Return the address of a team, or 0. */
 uint32_t sources_of(const struct sources *sources, uint64_t tenant);
 
-/* Find out which addresses this host has now. */
+/* Check which of the addresses this host has now. */
 void sources_look(struct sources *sources);
 
 /* Return whether the host did not have the address of a team at the last sources_look(). */

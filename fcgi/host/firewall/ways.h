@@ -31,7 +31,7 @@ struct ways {
     _Atomic int64_t ended_at_ms[EGRESS_WAYS_MAX];
 };
 
-/* Return the number of the way for this sandbox, rules and rule. Take a free one if they have none.
+/* Return the number of the way for this sandbox, rules and rule. Take a free way if they have none.
  * Return -1 if none is free, or if the team or user has its share of both kinds. */
 int ways_take(struct ways *ways, const struct way *asked, int64_t now_ms);
 

@@ -20,14 +20,16 @@
 
 struct balance;
 
-/* Open the list, with the teams that are noted in a folder. */
+/* Open the list, with the teams that are noted in a folder, which is created if it is missing. */
 struct balance *balance_open(const char *folder);
 void balance_close(struct balance *balance);
 
-/* Note the team of an instance and who made it; the instance may start only later. */
+/* Note the team of an instance and the user who created it. The instance may start later. A failure
+ * to write the note is logged. */
 void balance_note(struct balance *balance, const char *instance, const struct tenant *tenant);
 
-/* Read the use of all noted instances, and set their weights. Call it every two seconds. */
+/* Read the use of all noted instances, and set their weights. Forget instances that have not run
+ * for two minutes. Call this every two seconds. */
 void balance_run(struct balance *balance, struct groups *groups);
 /* Return the number of noted instances. */
 unsigned balance_count(const struct balance *balance);

@@ -5,6 +5,9 @@
  * The machine has one hierarchy (v2), or one for each controller (v1). The values are those that
  * incusd writes for limits.cpu, limits.cpu.allowance in percent and limits.memory. A later update
  * of Incus therefore changes nothing that matters.
+ *
+ * Functions that read a list of processors also fail with ERR_INVALID_REQUEST, when the list has an
+ * unknown form.
  */
 #pragma once
 
@@ -46,9 +49,9 @@ struct group_use {
 int groups_use(const struct groups *groups, const char *instance, struct group_use *use,
                struct error **err);
 
-/* Set the weight of an instance among all, as cpu.weight counts it. It differs from the weights of
- * whole vCPUs by 1. If the present weight is one of whole vCPUs, for example after a resize by
- * Incus, the instance first gets as many processors. Errors as of groups_use(). */
+/* Set the weight of an instance, in the unit of cpu.weight. A weight that equals one of whole vCPUs
+ * is increased by 1 in the control group. If the present weight is one of whole vCPUs, for example
+ * after a resize by Incus, the instance first gets as many processors. Errors: as groups_use(). */
 int groups_weigh(struct groups *groups, const char *instance, double weight, struct error **err);
 
 /* Set the processors, their weight and the memory of an instance. Errors: ERR_NOT_FOUND (no such
@@ -63,6 +66,8 @@ struct instance_group {
     int cpuset, cpu;
 };
 
+/* Open the group of an instance. Errors: ERR_NOT_FOUND (no such instance runs),
+ * ERR_RUNTIME_REFUSED. */
 int group_open(const struct groups *groups, const char *instance, struct instance_group *group,
                struct error **err);
 void group_close(struct instance_group *group);
@@ -75,7 +80,9 @@ const char *groups_weight_file(const struct groups *groups);
 /* Read the processors of the machine. Errors: ERR_RUNTIME_REFUSED. */
 int groups_cpus(const struct groups *groups, struct cpus *there, struct error **err);
 /* Read the processors of a group into *own, and the number that it should have into *wanted. This
- * is the number for its weight. If groups_weigh() has set the weight, it is the present number. */
+ * is the number for its weight. If groups_weigh() has set the weight, it is the present number.
+ * Errors: ERR_RUNTIME_REFUSED. */
 int group_cpus(const struct groups *groups, const struct instance_group *group, struct cpus *own,
                unsigned *wanted, struct error **err);
+/* Set the processors of a group. Errors: ERR_RUNTIME_REFUSED. */
 int group_set_cpus(const struct instance_group *group, const struct cpus *own, struct error **err);

@@ -29,5 +29,5 @@ struct order {
 /* Return whether a name has the form that sandlot gives to instances of sandboxes. */
 bool order_name_is_valid(const char *name);
 
-/* Read a line. Errors: ERR_INVALID_REQUEST. */
+/* Read a line, without its line feed. Errors: ERR_INVALID_REQUEST. */
 int order_read(const char *line, struct order *order, struct error **err);

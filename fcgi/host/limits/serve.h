@@ -17,7 +17,7 @@ struct limits {
     struct places mounting; /* by process id */
 };
 
-/* Accept connections on file descriptor 0 and handle one order after another, each in a millisecond
- * or less. A separate process mounts the volumes of an order. Returns -1 with ERR_CONFIG when the
- * descriptor is not a listening socket; else it never returns. */
+/* Accept connections on file descriptor 0, and handle one order after another. A separate process
+ * does the work inside an instance: it resizes /dev/shm, and mounts the volumes of the order.
+ * Returns only with ERR_CONFIG: the descriptor is not a listening socket. */
 int limits_serve(struct limits *limits, struct error **err);

@@ -27,9 +27,10 @@ int volumes_check(const struct volumes *volumes, struct error **err);
  * are already mounted. Errors: ERR_NOT_FOUND (no such instance runs), ERR_CONFIG (cannot write the
  * note), or ERR_RUNTIME_REFUSED:
  *
+ * - The volume or the instance's disk is not in the storage pool.
  * - The volume has ids that no instance has.
  * - The place is a link, not a directory, or behind a mount of the guest.
- * - The kernel refuses the mount.
+ * - The kernel refuses the mount, or the work takes more than inside_ms.
  *
  * After an error some volumes may be mounted; the call can be repeated. */
 int volumes_mount(const struct volumes *volumes, const struct groups *groups,

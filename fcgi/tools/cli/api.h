@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls of the API, and short calls to a sandbox's data plane. */
+/* Call the API, and make short calls to a sandbox's data plane. */
 #pragma once
 
 #include <jansson.h>
@@ -8,45 +8,47 @@
 #include "cli/cli.h"
 #include "cli/exchange.h"
 
-/* Call the API. body (NULL: none) is taken over. *answer, if it is asked for, is a new reference,
- * NULL for an empty one. A call that the service puts off is made again by itself; a change has an
- * Idempotency-Key, so it is made once. Errors have the code that the API gave. */
+/* Call the API. body (NULL: none) is taken over. *answer (answer may be NULL) is a new reference;
+ * NULL: the answer is empty. When the service asks to wait, the call is repeated. A change has an
+ * Idempotency-Key, so it is made once. Errors: those of exchange_run(), and the code of the API's
+ * error. */
 int api_call(struct cli *cli, const char *method, const char *path, json_t *body, json_t **answer,
              struct error **err);
 
-/* List all pages of a list: its rows, a new reference. path may have a query. */
+/* Read all pages of a list. *rows: a new reference to an array. path may have a query. */
 int api_list(struct cli *cli, const char *path, const char *member, json_t **rows,
              struct error **err);
 
-/* Return a path with a value in it, which is escaped; the caller's. */
+/* Return a path with an escaped value in it, or an escaped text. The caller frees it. */
 char *api_path(const char *before, const char *after, const char *value);
 char *api_escape(const char *text);
 
 /* Append a query parameter to a path, unless the value is NULL. */
 void api_add_query(struct buffer *path, const char *name, const char *value);
 
-/* Append a time, which is written as such or as a duration before now; unless the value is NULL. */
+/* Append a time as a query parameter, unless the value is NULL. value: a time, or a duration before
+ * now. */
 void api_add_time(struct buffer *path, const char *name, const char *value);
 
 /* Set the error of an answer outside 2xx, with its field and message. Returns -1. */
 int api_error(const struct exchange *exchange, struct error **err);
 
-/* Find the id of the sandbox that a word means: an id, or a name. The caller's. */
+/* Find the id of a sandbox by its id or name. The caller frees *id. */
 int api_sandbox_id(struct cli *cli, const char *word, char **id, struct error **err);
 
-/* Call api_call() for a path below the sandbox that the first operand names. */
+/* Call api_call() for the path `what` below the sandbox that the first operand names. */
 int api_call_sandbox(struct cli_call *call, const char *method, const char *what, json_t *body,
                      json_t **answer, struct error **err);
 
-/* Find the id of a volume, likewise. */
+/* Find the id of a volume by its id or name. The caller frees *id. */
 int api_volume_id(struct cli *cli, const char *word, char **id, struct error **err);
 
-/* Find the id of a checkpoint, likewise, or NAME:VERSION. newest: NAME is its newest version;
- * without it, a name with several versions is an error. */
+/* Find the id of a checkpoint by its id, NAME or NAME:VERSION. The caller frees *id. newest: NAME
+ * stands for its newest version; otherwise a name with several versions is an error. */
 int api_checkpoint_id(struct cli *cli, const char *word, bool newest, char **id,
                       struct error **err);
 
-/* A sandbox that runs, and how its data plane is reached. */
+/* A running sandbox, and the address and token of its data plane. */
 struct session {
     char *id, *url;
     char *token_header; /* wiped at its end */

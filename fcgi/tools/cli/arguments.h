@@ -4,12 +4,14 @@
 
 #include "cli/cli.h"
 
-/* Read the words behind the program's name. Options stand anywhere, before the verb those of all
- * verbs. call->verb is NULL when no verb is named. Errors: ERR_CONFIG. */
+/* Read the words after the program's name. Options may be anywhere; before the verb, only those of
+ * all verbs. call->verb is NULL without a verb. The caller calls arguments_free(). Errors:
+ * ERR_CONFIG. */
 int arguments_parse(char **words, size_t count, struct cli_call *call, struct error **err);
 void arguments_free(struct cli_call *call);
 
-/* Return the verb that these words begin with, and how many words its name has. */
+/* Return the verb at the start of these words, or NULL. *name_words: the number of words of its
+ * name. */
 const struct cli_verb *arguments_verb(char **words, size_t count, size_t *name_words);
 
 /* Return the option of a verb, or of all, by its name or its letter (the other one NULL, 0). */

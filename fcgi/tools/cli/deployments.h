@@ -6,14 +6,14 @@
 
 #include "cli/cli.h"
 
-/* Fill url, key and ca_file from SANDLOT_URL, SANDLOT_KEY and SANDLOT_CA. Values that they leave
- * out come from the named deployment, or from the default one. A URL of the environment takes no
- * key of the file. ERR_UNAUTHORIZED: there is no key; ERR_CONFIG: the file or the name is wrong. */
+/* Set url, key and ca_file from SANDLOT_URL, SANDLOT_KEY and SANDLOT_CA. Missing values come from
+ * the named deployment, or from the default one. With SANDLOT_URL, no key of the file is used.
+ * Errors: ERR_UNAUTHORIZED (there is no key), ERR_CONFIG (the file or the name is wrong). */
 int deployments_choose(struct cli *cli, struct error **err);
 
-/* Read the whole document, {"default": name, "deployments": {name: {"url", "key", "ca_file"}}}; an
- * empty one when there is no file. A new reference. */
+/* Read the document, {"default": name, "deployments": {name: {"url", "key", "ca_file"}}}, as a new
+ * reference. Without a file, it is empty. Errors: ERR_CONFIG. */
 int deployments_load(json_t **document, struct error **err);
 
-/* Write it in place of the former one. */
+/* Replace the file with this document. Errors: ERR_INTERNAL. */
 int deployments_save(const json_t *document, struct error **err);

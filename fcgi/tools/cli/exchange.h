@@ -22,8 +22,8 @@ struct exchange {
     FILE *upload;
     int64_t upload_size, uploaded;
 
-    int64_t download_max, downloaded; /* the bytes that may come; -1: any number */
-    FILE *download;                   /* where the body of a 2xx goes; NULL: into answer */
+    int64_t download_max, downloaded; /* the most bytes for download; -1: any number */
+    FILE *download;                   /* for the body of a 2xx; NULL: into answer */
     const char *shown;  /* the name of the transferred file, for a progress bar; NULL: no bar */
     int64_t shown_from; /* bytes that were transferred before */
     int64_t shown_size; /* of all that goes up; 0: not known */
@@ -35,16 +35,17 @@ struct exchange {
     CURL *handle;
 };
 
-/* Make it, at most once. ERR_RUNTIME_UNAVAILABLE: there is no answer; an answer of any status is a
- * success. The exchange is to be freed in either case. */
+/* Send the request, and read the answer. An answer of any status is success. The caller calls
+ * exchange_free() after an error too. Errors: as exchange_failed(), and ERR_INTERNAL (the answer
+ * has more than download_max bytes). */
 int exchange_run(struct cli *cli, struct exchange *exchange, struct error **err);
 void exchange_free(struct exchange *exchange);
 #define exchange_auto __attribute__((cleanup(exchange_free))) struct exchange
 
-/* Set the common options of all requests: certificates, and names below localhost, which always are
- * this machine (RFC 6761). Names are checked against the certificate all the same. The list, if
- * any, is freed by the caller after the handle. */
+/* Set the common options of all requests: certificates, and names below localhost, which always
+ * lead to this machine (RFC 6761). The certificate must have the name in every case. Returns a list
+ * that the caller frees after the transfer, or NULL. */
 struct curl_slist *exchange_prepare(const struct cli *cli, CURL *handle, const char *url);
 
-/* Set the error that a failed transfer amounts to. Returns -1. */
+/* Set the error for a failed transfer. Returns -1. */
 int exchange_failed(const struct cli *cli, CURLcode code, const char *url, struct error **err);

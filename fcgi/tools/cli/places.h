@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files of a sandbox as the file commands see them, and the programs `tar` at both ends, which pack
- * here and unpack there. */
+/* Read the files of a sandbox for the commands that copy files, and run the `tar` programs of both
+ * ends. */
 #pragma once
 
 #include <stdint.h>
@@ -9,12 +9,12 @@
 
 #include "cli/api.h"
 
-/* Split "SANDBOX:PATH" into its two parts, which are the caller's. False: a path of this
+/* Split "SANDBOX:PATH" into its two parts, which the caller frees. Returns false for a path of this
  * machine. */
 bool place_split(const char *word, char **sandbox, char **path);
 
 struct remote_entry {
-    char *path; /* absolute; as it would be where nothing is there */
+    char *path; /* absolute; also of a missing file */
     bool exists, is_folder;
     int64_t size;
     unsigned mode;
@@ -26,8 +26,8 @@ int remote_look(struct cli *cli, const struct session *session, const char *path
 void remote_entry_free(struct remote_entry *entry);
 #define remote_entry_auto __attribute__((cleanup(remote_entry_free))) struct remote_entry
 
-/* Run a unary call of filesystem.Filesystem; the message is taken over. ERR_NOT_FOUND as it
- * comes. */
+/* Make a unary call of filesystem.Filesystem; the message is taken over. *answer: a new reference.
+ * Errors: as api_call(), such as ERR_NOT_FOUND (the path does not exist). */
 int remote_call(struct cli *cli, const struct session *session, const char *method, json_t *message,
                 json_t **answer, struct error **err);
 
@@ -35,14 +35,17 @@ int remote_call(struct cli *cli, const struct session *session, const char *meth
 int remote_processes(struct cli *cli, const struct session *session, json_t **answer,
                      struct error **err);
 
-/* Return the address of a file of the data plane; the caller's. */
+/* Return the URL of a file of the data plane. The caller frees it. */
 char *remote_file_url(const struct session *session, const char *path);
 
-/* Start tar of this machine with a pipe from its standard output. */
+/* Start tar of this machine. *pipe: its standard output, which the caller closes before
+ * local_tar_end(). Errors: ERR_INTERNAL. */
 int local_tar(const char *const argv[], FILE **pipe, pid_t *pid, struct error **err);
+/* Wait for the end of tar. Errors: ERR_INTERNAL (tar failed). */
 int local_tar_end(pid_t pid, struct error **err);
 
-/* Send an archive that is read from a pipe, and unpack it below a folder, which is made. */
+/* Send an archive from a pipe to the sandbox, and unpack it there below a folder, which is created
+ * if it is missing. */
 int remote_unpack(struct cli *cli, const struct session *session, FILE *archive, const char *folder,
                   struct error **err);
 

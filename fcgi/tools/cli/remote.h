@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A program in a sandbox with this process's standard streams: process.Process of the data plane.
- * Input goes as a stream as it comes; a slow reader of the output slows the program down.
+ * Run a program in a sandbox with the standard streams of this process (process.Process of the data
+ * plane). Input is sent as it arrives. A slow reader of the output slows the program down.
  *
  * A program with a terminal has a tag, and keeps running when the connection breaks; `sandlot
  * attach` finds and follows it again.
@@ -24,7 +24,8 @@ struct remote_program {
     size_t left_out;  /* bytes at the beginning of its output that are not passed on */
 };
 
-/* Run it to its end. *exit_code as a shell has it: 128 and the number for a signal. SIGINT and
- * SIGTERM end it (a terminal passes keys on instead). ERR_INVALID_REQUEST: it cannot be started. */
+/* Run a program to its end. *exit_code: as a shell has it; for a signal, 128 plus its number.
+ * SIGINT and SIGTERM end the program; with a terminal, it gets the keys instead. Errors: as
+ * api_call(), such as ERR_INVALID_REQUEST (the program cannot be started). */
 int remote_run(struct cli *cli, const struct session *session, const struct remote_program *program,
                int *exit_code, struct error **err);

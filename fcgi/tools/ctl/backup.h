@@ -41,27 +41,29 @@ struct backup {
 void backup_deinit(struct backup *backup);
 #define backup_auto __attribute__((cleanup(backup_deinit))) struct backup
 
-/* Begin one in a folder that is there. */
+/* Start a backup in an existing folder. */
 void backup_begin(struct backup *backup, const char *directory, unsigned schema_version);
 
 /* Add a file; its strings are taken over. */
 void backup_add(struct backup *backup, const struct backup_file *file);
 void backup_leave_out(struct backup *backup, const char *id, const char *reason);
 
-/* Find a file; NULL without one. */
+/* Return the file of an object on a host; borrowed. NULL: the backup does not have it. */
 const struct backup_file *backup_find(const struct backup *backup, enum backup_kind kind,
                                       const char *host, const char *name);
 
 /* Return the whole path of a file; owned by the caller. */
 char *backup_path(const struct backup *backup, const char *path);
 
-/* Put the file on the disk, and fill in its size and hash. Errors: ERR_CONFIG. */
+/* Write the file to the disk (fsync), and set its size and hash. Errors: ERR_CONFIG. */
 int backup_seal_file(const struct backup *backup, struct backup_file *file, struct error **err);
 
-/* Write the manifest and rename the folder. Errors: ERR_CONFIG. */
+/* Write the manifest, and rename the folder to `directory`, which does not exist or is empty.
+ * Errors: ERR_CONFIG. */
 int backup_finish(struct backup *backup, const char *directory, struct error **err);
 
-/* Read the manifest of one. Errors: ERR_CONFIG (none, or not one that this version knows). */
+/* Read the manifest of a backup. Errors: ERR_CONFIG (there is no manifest, or this version does not
+ * know its form). */
 int backup_load(struct backup *backup, const char *directory, struct error **err);
 
 /* Print on standard error that a command does its work on a file, and the file's place in the
@@ -69,5 +71,6 @@ int backup_load(struct backup *backup, const char *directory, struct error **err
 void backup_show_work(const struct backup *backup, const struct backup_file *file,
                       const char *work);
 
-/* Read every file and compare. Errors: ERR_CONFIG naming the first that differs. */
+/* Read each file, and compare its size and hash. Errors: ERR_CONFIG; the message names the first
+ * file that differs. */
 int backup_verify(const struct backup *backup, struct error **err);

@@ -29,7 +29,8 @@ struct ctl {
     struct audit audit; /* of a command that changes something; see ctl_run() */
 };
 
-/* The resources of a command; each includes the previous ones, except the key ring. */
+/* The resources of a command. Each includes the previous ones, but CTL_KEYRING has no
+ * connections to hosts. */
 enum ctl_need {
     CTL_NOTHING,
     CTL_SETTINGS,
@@ -61,7 +62,8 @@ const struct ctl_command *ctl_command_match(int argc, char **argv, int *used);
 /* Return the same; for an unknown command print a message on standard error. */
 const struct ctl_command *ctl_command_find(int argc, char **argv, int *used);
 
-/* Open the resources of a command. */
+/* Open the resources of a command. The caller calls ctl_close(), also after an error. Errors:
+ * ERR_CONFIG, and those of the database. */
 int ctl_open(struct ctl *ctl, enum ctl_need need, struct error **err);
 void ctl_close(struct ctl *ctl);
 

@@ -72,13 +72,14 @@ int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list,
 int ctl_db_sandbox_named(struct db *db, const char *team_slug, const char *name, char id[ID_SIZE],
                          struct error **err);
 
-/* Return whether our login may remove rows of the audit log; none is. */
+/* Return whether the login of this program has the right to delete rows of the audit log. Deletes
+ * no row. */
 bool ctl_db_may_change_audit(struct db *db);
 
 /* Read the clock of the server. */
 int ctl_db_clock(struct db *db, int64_t *now_ms, struct error **err);
 
-/* Append the largest tables with their sizes, as the server estimates them. */
+/* Append the `most` largest tables with their sizes, as the server estimates them. */
 int ctl_db_tables(struct db *db, unsigned most, struct buffer *text, struct error **err);
 
 /* Find the directory of the server's data, on its machine. */

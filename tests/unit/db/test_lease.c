@@ -140,6 +140,23 @@ TEST_WITH(with_the_database_away_it_counts_until_its_time_is_over, make_table, c
     assert_fails_saying(lease_check(&lease, &err), ERR_LEASE_LOST, "builds");
 }
 
+/* The locked row delays the renewal for a second (innodb_lock_wait_timeout). The lease ends
+ * meanwhile. */
+TEST_WITH(a_renewal_that_fails_after_the_end_has_lost_it, make_table, close_all)
+{
+    struct error *err = NULL;
+    struct lease lease;
+    assert_taken(&held, "a", "first", 1);
+    lease_keep(&lease, db, &held, "first", "a", LONG_MS);
+    db_close(db);
+    db = server_open_at(server->socket, 3);
+    lease.db = db;
+    server_say(raw, "START TRANSACTION");
+    server_say(raw, "UPDATE builds SET state = 'open' WHERE id = 'first'");
+    lease.lost_at_ms = clock_monotonic_ms() + 500;
+    assert_fails_saying(lease_check(&lease, &err), ERR_LEASE_LOST, "builds.renew");
+}
+
 static const struct lease_table of_teams =
     LEASE_TENANTS_OWNED("teams", "builds", "id", "lease_until_ms", "state = 'open'",
                         "SUBSTR(id, 1, 1)", "SUBSTR(id, 3)");

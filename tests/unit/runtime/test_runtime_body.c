@@ -313,3 +313,11 @@ TEST(statuses_tell_paused_from_stopped)
     found.status = INCUS_IN_BETWEEN;
     assert_int_equal(runtime_status_of(&found), RUNTIME_OTHER);
 }
+
+TEST(a_daemon_that_cannot_measure_has_lost_no_memory)
+{
+    struct error *err = NULL;
+    char cause[MEMORY_LOSS_SIZE] = "of another instance";
+    assert_ok(runtime_no_measures.memory_loss(NULL, "sbx-1", cause, &err));
+    assert_string_equal(cause, "");
+}

@@ -17,6 +17,6 @@ enum coding {
  * acceptable unless refused by name or by "*;q=0". */
 enum coding coding_choose(const char *accepted);
 
-/* Append the bytes as gzip data. -1 when there is no memory or no room in the buffer, which then is
- * as before. */
+/* Append the bytes as gzip data. Returns 0, or -1 without memory or room in the buffer. Its
+ * contents are then unchanged; without room, it is marked as overflowed. */
 int gzip_whole(const char *data, size_t size, struct buffer *out);

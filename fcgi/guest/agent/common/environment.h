@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A set of environment variables, sorted by name; later values win. */
+/* Keep a set of environment variables, sorted by name. A later value replaces an earlier one. */
 #pragma once
 
 #include <jansson.h>
@@ -19,8 +19,8 @@ struct environment {
     size_t bytes;
 };
 
-/* Set one variable. RPC_INVALID_ARGUMENT: the name is empty or contains '=', or the set would
- * pass its bounds; the set is unchanged then. */
+/* Set one variable. After an error, the set is unchanged. Errors: RPC_INVALID_ARGUMENT (the name is
+ * empty or contains '=', or the set would be too large). */
 int environment_set(struct environment *environment, const char *name, const char *value,
                     struct rpc_error *error);
 
@@ -28,11 +28,11 @@ int environment_set(struct environment *environment, const char *name, const cha
 int environment_set_json(struct environment *environment, const json_t *object,
                          struct rpc_error *error);
 
-/* Set everything that is in other. */
+/* Set all variables of another set. Errors: as environment_set(). */
 int environment_merge(struct environment *environment, const struct environment *other,
                       struct rpc_error *error);
 
-/* Empty it, and overwrite its old contents. */
+/* Empty the set, and overwrite its old contents. */
 void environment_wipe(struct environment *environment);
 
 #define environment_auto __attribute__((cleanup(environment_wipe))) struct environment

@@ -18,14 +18,14 @@ typedef int gunzip_sink(void *context, const char *data, size_t size, struct rpc
 struct gunzip *gunzip_new(void);
 void gunzip_free(struct gunzip *gunzip);
 
-/* Decompress the bytes into the sink, in pieces of a bounded size. RPC_INVALID_ARGUMENT: they are
- * no gzip data. Members after the first are taken as well. */
+/* Decompress bytes, and pass them to the sink in pieces of a limited size. Further gzip members are
+ * decompressed too. Errors: RPC_INVALID_ARGUMENT (not gzip data), and those of the sink. */
 int gunzip_data(struct gunzip *gunzip, const char *data, size_t size, gunzip_sink *sink,
                 void *context, struct rpc_error *error);
 
-/* Check that the data is complete. RPC_INVALID_ARGUMENT when the data ended before its end. */
+/* Check that the data is complete. Errors: RPC_INVALID_ARGUMENT. */
 int gunzip_end(struct gunzip *gunzip, struct rpc_error *error);
 
-/* Append a complete message to *out. It stops at the buffer's maximum (RPC_TOO_LARGE). Otherwise as
- * gunzip_data() and gunzip_end(). */
+/* Decompress a complete message, and append it to *out. Errors: RPC_TOO_LARGE (more than the
+ * maximum of the buffer), and those of gunzip_data() and gunzip_end(). */
 int gunzip_whole(const char *data, size_t size, struct buffer *out, struct rpc_error *error);

@@ -28,19 +28,21 @@ extern const struct rpc_type *const rpc_type_json;
 /* Return whether the path is that of a service (known method or not). */
 bool rpc_is_service_path(const char *path);
 
-/* Find how a request at such a path is written, by its media type; NULL: in no way that is
- * known. */
+/* Return the form of a request at such a path, by its media type. NULL: an unknown type. */
 const struct rpc_type *rpc_type_of(const struct request *request);
 
-/* Check the media type of a call. streams: its request or answer is a stream. Set request->type,
- * compressed and packs, the coding of the messages. RPC_UNIMPLEMENTED: another coding than gzip. */
+/* Check the media type of a call, and set request->type, compressed and packs (the coding of the
+ * messages). streams: its request or answer is a stream. Errors: RPC_UNSUPPORTED_MEDIA_TYPE,
+ * RPC_UNIMPLEMENTED (another coding than gzip). */
 int rpc_check_type(struct request *request, bool streams, struct rpc_error *error);
 
-/* Check the same where JSON is all there is. */
+/* Do the same for a request that can only be JSON. Errors: RPC_UNSUPPORTED_MEDIA_TYPE,
+ * RPC_UNSUPPORTED_CODING. */
 int rpc_check_json(struct request *request, struct rpc_error *error);
 
 /* Return the header that says the coding of messages in an answer. */
 const char *rpc_coding_header(const struct rpc_type *type);
 
-/* Connect-Timeout-Ms or Grpc-Timeout; 0 when the client sets no limit. */
+/* Read the header Connect-Timeout-Ms or Grpc-Timeout. *timeout_ms is 0 without it. Errors:
+ * RPC_INVALID_ARGUMENT. */
 int rpc_timeout_ms(const struct request *request, int64_t *timeout_ms, struct rpc_error *error);

@@ -18,9 +18,10 @@
 /* Compute in the copy: append the answer as rpc_encode() would, or fail. */
 typedef int worker_function(const void *context, struct buffer *answer, struct rpc_error *error);
 
-/* Suspend the request, and answer it with 200 and the result of work(), or with its error. After
- * the return, context is not used any more: the copy has its own. Meanwhile request->state belongs
- * to the worker; call worker_closed() at the request's end. */
+/* Suspend the request, and answer it with 200 and the result of work(), or with its error. context
+ * is borrowed until this call returns: the copy has its own. Meanwhile request->state belongs to
+ * the worker; call worker_closed() at the request's end. Errors: RPC_RESOURCE_EXHAUSTED
+ * (WORKERS_MAX calls are running), and those of rpc_error_set_errno(). */
 int worker_run(struct request *request, worker_function *work, const void *context,
                struct rpc_error *error);
 void worker_closed(struct request *request);

@@ -134,7 +134,7 @@ void process_table_init(struct process_table *table);
 int process_start(struct agent *agent, const struct process_spec *spec, json_t *config,
                   const char *tag, struct process **process, struct rpc_error *error);
 
-/* Look for programs that ended: after each SIGCHLD. */
+/* Handle the ends of programs. Call this after each SIGCHLD. */
 void process_reap(struct agent *agent);
 
 /* Find a live process by pid or, when tag is not empty, by tag; NULL without one. With ended, also
@@ -149,7 +149,7 @@ void process_follow(struct process *process, struct process_follower *follower);
 bool process_is_over(const struct process *process);
 void process_unfollow(struct process_follower *follower);
 
-/* Send all followers away that can be. */
+/* End all followers that have the callback displaced(). */
 void process_displace(struct process *process);
 
 /* The positions from which a follower continues in each output, counted in bytes from its
@@ -175,14 +175,15 @@ extern const struct stream_events process_stream_events;
  * group, as a terminal does; any other to the program alone. */
 int process_signal(struct process *process, int number, struct rpc_error *error);
 
-/* Kill it and all others of its session. */
+/* Kill a process and all others of its session. */
 void process_kill(struct process *process);
 
-/* Kill it like this when it has not exited after so long, whether or not a client follows it. */
+/* Kill a process in the same way if it has not exited after limit_ms, even without a client. */
 void process_limit(struct process *process, int64_t limit_ms);
 
 /* Queue bytes for standard input or the terminal (data is taken over). Returns 0 when they are
- * written, 1 when the caller has to suspend the request until written() is called for it. */
+ * written, and 1 when the caller must suspend the request until written() is called for it. Errors:
+ * RPC_INTERNAL (the input is closed), RPC_RESOURCE_EXHAUSTED (too many bytes wait). */
 int process_write(struct process *process, struct request *request, process_written *written,
                   char *data, size_t size, struct rpc_error *error);
 

@@ -36,8 +36,11 @@ struct process_ends {
  * Call it once at start. */
 void process_spawn_init(void);
 
-/* Start a program, and return when it runs. RPC_INVALID_ARGUMENT: no such directory or command, or
- * not allowed for the user, or an argument is longer than the kernel takes; RPC_RESOURCE_EXHAUSTED:
- * no descriptor, process or memory left. */
+/* Start a program, and return when it runs. Errors:
+ *   RPC_INVALID_ARGUMENT    the directory or command does not exist, the user has no right to it,
+ *                           or an argument is too long for the kernel
+ *   RPC_RESOURCE_EXHAUSTED  no descriptor, process or memory is left
+ *   RPC_UNAVAILABLE         another program writes the file of the command now
+ *   RPC_INTERNAL            cannot become the user */
 int process_spawn(const struct process_spec *spec, pid_t *pid, struct process_ends *ends,
                   struct rpc_error *error);

@@ -9,7 +9,7 @@
 char *files_path(const char *folder, const char *name);
 bool files_exist(const char *folder, const char *name);
 
-/* Return the first line of a file; the caller frees it. NULL, perhaps without errno: there is no
+/* Return the first line of a file; the caller frees it. NULL with errno; ENODATA: there is no
  * whole line. */
 char *files_read_line(const char *folder, const char *name);
 int files_write_line(const char *folder, const char *name, const char *line);

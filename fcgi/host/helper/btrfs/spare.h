@@ -5,7 +5,8 @@
  * Before a snapshot, the kernel writes out all dirty data of the file system, which delays a start
  * by tens of milliseconds. A spare copy only has to be renamed. A spare that is older than the last
  * change of its source is not used. Spares are deleted with their source; when there are many, the
- * oldest is deleted. Failures are not reported: without a spare, the copy is made on demand.
+ * oldest is deleted. Failures in the background are not reported: without a spare, the copy is made
+ * on demand.
  */
 #pragma once
 

@@ -11,7 +11,8 @@
 
 /* Send the request of `incusd callhook` with these words. Returns 0 when incusd has handled it, 1
  * when incusd's own program must handle the hook. Errors, which liblxc must treat as a failure:
- * ERR_RUNTIME_UNAVAILABLE, ERR_RUNTIME_REFUSED. */
+ * ERR_RUNTIME_UNAVAILABLE (no answer), ERR_RUNTIME_REFUSED (a reboot: incusd starts the container
+ * again). */
 int hook_call(char *const command[], struct error **err);
 
 /* Replace incusd with a program (incusd-exec) in the hook of a container's configuration. A file
