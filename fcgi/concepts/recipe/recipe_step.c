@@ -454,31 +454,51 @@ static const char *start_command_of(const struct recipe_place *place)
                : recipe_text(place->recipe, "start_command");
 }
 
+/* Let a start command of the base keep the base's user, folder and variables. */
+static void keep_start_place(const struct recipe_place *place, json_t *told)
+{
+    const char *workdir = recipe_text(place->defaults, "workdir");
+    json_auto_t *usual =
+        json_pack("{s:s, s:s, s:O?}", "user", recipe_text(place->defaults, "user"), "cwd",
+                  *workdir ? workdir : "~", "envs", json_object_get(place->defaults, "envs"));
+    json_t *kept = json_object_get(told, "start_place");
+    if (kept)
+        json_object_update_missing(kept, usual);
+    else
+        json_object_set(told, "start_place", usual);
+}
+
+/* Write the start command of sandboxes, and its place. command: "": that of the base. */
+static void put_start(const struct recipe_place *place, const char *command, json_t *told)
+{
+    static const char *const of_base[] = {"start_place", "start_health", "start_stop_signal",
+                                          RECIPE_IMAGE_STARTS};
+    bool keeps = json_is_true(json_object_get(place->recipe, RECIPE_KEEPS_START));
+    if (*command) {
+        for (size_t i = 0; i < ARRAY_SIZE(of_base); i++)
+            json_object_del(told, of_base[i]);
+        json_object_set_new(told, "start_command", json_string(command));
+    } else if (keeps && json_object_get(told, "start_command"))
+        keep_start_place(place, told);
+    else
+        json_object_del(told, "start_place");
+    if (json_is_true(json_object_get(place->recipe, "start_image_command")))
+        recipe_setting_add_start(place, told);
+    else if (!keeps && json_object_get(told, RECIPE_IMAGE_STARTS))
+        recipe_setting_add_place(place, told);
+}
+
 /* Return the defaults for sandboxes of this version, as JSON text; the caller frees it. */
 static char *defaults_text(const struct recipe_place *place, const struct recipe_setting *as)
 {
     json_auto_t *told = json_deep_copy(place->defaults);
     const char *command = start_command_of(place);
     const char *ready = recipe_text(place->recipe, "ready_command");
-    const char *workdir = recipe_text(place->defaults, "workdir");
     json_object_set_new(told, "user", json_string(as->user));
     if (*as->cwd)
         json_object_set_new(told, "workdir", json_string(as->cwd));
     json_object_set(told, "envs", as->envs);
-    if (*command) {
-        json_object_del(told, "start_place");
-        json_object_set_new(told, "start_command", json_string(command));
-        json_object_del(told, "start_health");
-        json_object_del(told, "start_stop_signal");
-    } else if (!json_is_true(json_object_get(place->recipe, RECIPE_KEEPS_START)))
-        json_object_del(told, "start_place");
-    else if (json_object_get(told, "start_command") && !json_object_get(told, "start_place"))
-        json_object_set_new(
-            told, "start_place",
-            json_pack("{s:s, s:s, s:O?}", "user", recipe_text(place->defaults, "user"), "cwd",
-                      *workdir ? workdir : "~", "envs", json_object_get(place->defaults, "envs")));
-    if (json_is_true(json_object_get(place->recipe, "start_image_command")))
-        recipe_setting_add_start(place, told);
+    put_start(place, command, told);
     if (*command || *ready)
         json_object_set_new(told, "ready_command", json_string(ready));
     if (json_object_get(place->recipe, "services"))

@@ -219,6 +219,23 @@ ENTRYPOINT []
 
 
 @pytest.mark.long
+def test_the_command_of_an_image_runs_as_in_docker(account, registry):
+    """An image without a user and a folder means root in "/", also if the shell of root is nologin. A template on it inherits the
+    command. Other commands run as `user`."""
+    api, child = account.api, slug()
+    registry.push("server", Image([layer(*shell(), folder("etc"), entry("etc/passwd", b"root:x:0:0::/root:/sbin/nologin\n"))],
+                                  {"Cmd": ["./bin/sh", "-c", "x=$(id -u; pwd); echo \"$x\" >/started; sleep 1000"]}))
+    name = build(api, f"{PLAIN}/server", start_image_command=True, ready_command="test -s /started")
+    built(api, name, 1, timeout_s=120)
+    create(api, child, dockerfile=f"FROM {name}\nRUN test ! -e /started\n")
+    built(api, child, 1, timeout_s=120)
+    for template in (name, child):
+        sandbox = Sandbox.create(api, template=template)
+        assert sh(sandbox, "cat /started; id -un").splitlines() == ["0", "/", "user"]
+        api.destroy(sandbox.id)
+
+
+@pytest.mark.long
 def test_an_image_by_a_tag_is_cached_by_its_digest(account, registry):
     api, name = account.api, slug()
 
