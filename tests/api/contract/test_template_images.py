@@ -235,6 +235,21 @@ def test_the_command_of_an_image_runs_as_in_docker(account, registry):
         api.destroy(sandbox.id)
 
 
+def test_a_dockerfile_adds_a_user_of_the_number_of_ours(account, registry):
+    """As Rails does with groupadd --gid 1000: `user` comes behind the last step, with the same number."""
+    api, name = account.api, slug()
+    registry.push("adds", Image([layer(*shell(), folder("etc"))]))
+    create(api, name, dockerfile=f"""FROM {PLAIN}/adds
+RUN : useradd --uid 1000; cat /etc/passwd /etc/group >/before
+RUN echo app:x:1000:1000::/srv:/bin/sh >>/etc/passwd; echo app:x:1000: >>/etc/group
+""")
+    built(api, name, 1, timeout_s=120)
+    sandbox = Sandbox.create(api, template=name)
+    assert sh(sandbox, "cat /before; id -u; id -g; cd; pwd; id -u app").splitlines() == [
+        "root:x:0:0:root:/root:/bin/sh", "root:x:0:", "1000", "1000", "/home/user", "1000"]
+    assert sh(sandbox, "cat /etc/group; stat -c %u:%g /home/user").splitlines() == ["root:x:0:", "app:x:1000:", "1000:1000"]
+
+
 @pytest.mark.long
 def test_an_image_by_a_tag_is_cached_by_its_digest(account, registry):
     api, name = account.api, slug()
