@@ -4,7 +4,6 @@
 import concurrent.futures
 import contextlib
 import http.client
-import importlib
 import json
 import os
 import pathlib
@@ -729,19 +728,6 @@ def fetch(registry, folder, seconds, repository, port=5001, reference="latest", 
     (folder / "order").write_text(json.dumps({**order, "user": USER, "password": PASSWORD}))
     return subprocess.run(registry.in_namespace(sys.executable, "-B", str(FETCH), str(folder / "order"), str(folder / "tree")),
                           check=False, capture_output=True, text=True, timeout=120)
-
-
-@pytest.mark.parametrize("said,chosen", [
-    ("app:staff", "app:staff"), ("app:7", "app:7"), ("app:", "app"), ("app", "app"), ("app:none", "app"), ("app:\u0667", "app"),
-    ("700:staff", "app:staff"), ("", "user"), (":staff", "user:staff"), ("900:", "user900")])
-def test_the_user_of_an_image(monkeypatch, said, chosen):
-    """Lines without a name, and digits other than those of ASCII, name no user."""
-    monkeypatch.syspath_prepend(str(FETCH.parent))
-    finish = importlib.import_module("finish")
-    lists = {"/etc/passwd": ["::900:900::/:", "::700:700::/:", "app:x:700:700::/srv:"], "/etc/group": ["::0:", "staff:x:50:"]}
-    monkeypatch.setattr(finish, "lines_of", lists.get)
-    monkeypatch.setattr(finish, "add_user", lambda *_: None)
-    assert finish.choose_user(said) == chosen
 
 
 @pytest.mark.long
