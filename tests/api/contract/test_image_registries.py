@@ -243,6 +243,19 @@ def test_aws_may_answer_anything(monkeypatch, aws, said):
         aws.login(("AKID", "secret"), "us-east-1", "layer 1")
 
 
+def test_a_list_of_users_keeps_its_owner(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(PROGRAMS))
+    finish, owners = importlib.import_module("finish"), []
+    path = tmp_path / "shadow"
+    path.write_text("root:*\n")
+    known = path.stat()
+    monkeypatch.setattr(finish.os, "chown", lambda *words: owners.append(words))
+    finish.append(str(path), "user:*", 0o640)
+    finish.append(str(tmp_path / "new"), "root:*", 0o644)
+    assert path.read_text() == "root:*\nuser:*\n" and path.stat().st_mode & 0o777 == 0o640
+    assert owners == [(str(path), known.st_uid, known.st_gid)]
+
+
 @pytest.mark.parametrize("said,chosen", [
     ("app:staff", "app:staff"), ("app:7", "app:7"), ("app:", "app"), ("app", "app"), ("app:none", "app"), ("app:\u0667", "app"),
     ("700:staff", "app:staff"), ("", "user"), (":staff", "user:staff"), ("900:", "user900")])
