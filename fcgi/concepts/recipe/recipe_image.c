@@ -8,28 +8,32 @@
 #define MIB         1048576
 #define USER_NUMBER "1000" /* of `user` */
 
-/* Return whether any text of a list or an object has this part. */
-static bool mentions(const json_t *texts, const char *part)
+/* Return whether a text, or any text of a list or an object, has this part. */
+static bool mentions(const json_t *value, const char *part)
 {
     const char *name;
     size_t at;
-    json_t *text;
-    json_array_foreach ((json_t *)(uintptr_t)texts, at, text) {
-        if (json_is_string(text) && strstr(json_string_value(text), part))
+    json_t *one;
+    if (json_is_string(value))
+        return strstr(json_string_value(value), part);
+    json_array_foreach ((json_t *)(uintptr_t)value, at, one) {
+        if (mentions(one, part))
             return true;
     }
-    json_object_foreach ((json_t *)(uintptr_t)texts, name, text) {
-        if (json_is_string(text) && strstr(json_string_value(text), part))
+    json_object_foreach ((json_t *)(uintptr_t)value, name, one) {
+        if (mentions(one, part))
             return true;
     }
     return false;
 }
 
-/* Return whether a Dockerfile seems to add a user or a group with the number of `user`. */
+/* Return whether a Dockerfile seems to add a user or a group with the number of `user`: it adds
+ * one, and has this number, which in Docker the first user gets by himself. */
 static bool adds_user(const json_t *recipe)
 {
     static const char *const programs[] = {"useradd", "adduser", "groupadd", "addgroup"};
-    static const char *const members[] = {"arguments", "variables", "envs"};
+    static const char *const members[] = {"arguments", "variables", "envs",
+                                          "user",      "number",    "group"};
     bool adds = false, has_number = false;
     size_t at;
     json_t *step;

@@ -82,6 +82,15 @@ TEST(a_dockerfile_that_adds_our_number_begins_without_our_user)
         {"[{\"type\": \"env\", \"envs\": {\"ID\": \"1000\"}, \"line\": 2},"
          " {\"type\": \"run\", \"arguments\": [\"addgroup -g $ID a\"], \"line\": 3}]",
          true},
+        {"[{\"type\": \"run\", \"arguments\": [\"adduser coder\"], \"line\": 2},"
+         " {\"type\": \"user\", \"user\": \"user1000\", \"number\": \"1000\", \"line\": 3}]",
+         true},
+        {"[{\"type\": \"run\", \"arguments\": [\"useradd app\"], \"line\": 2},"
+         " {\"type\": \"copy\", \"user\": \"1000:1000\", \"line\": 3}]",
+         true},
+        {"[{\"type\": \"run\", \"arguments\": [\"useradd app\"], \"line\": 1000},"
+         " {\"type\": \"copy\", \"files\": \"1000\", \"line\": 3}]",
+         false},
         {"[{\"type\": \"run\", \"command\": \"useradd -u 1000 app\"}]", false},
     };
     static const struct recipe_image image = {.name = "r.example/a"};
