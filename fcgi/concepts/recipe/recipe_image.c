@@ -1,9 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recipe/recipe_image.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 
-#define MIB 1048576
+#define MIB         1048576
+#define USER_NUMBER "1000" /* of `user` */
+
+/* Return whether a text, or any text of a list or an object, has this part. */
+static bool mentions(const json_t *value, const char *part)
+{
+    const char *name;
+    size_t at;
+    json_t *one;
+    if (json_is_string(value))
+        return strstr(json_string_value(value), part);
+    json_array_foreach ((json_t *)(uintptr_t)value, at, one) {
+        if (mentions(one, part))
+            return true;
+    }
+    json_object_foreach ((json_t *)(uintptr_t)value, name, one) {
+        if (mentions(one, part))
+            return true;
+    }
+    return false;
+}
+
+/* Return whether a Dockerfile seems to add a user or a group with the number of `user`: it adds
+ * one, and has this number, which in Docker the first user gets by himself. */
+static bool adds_user(const json_t *recipe)
+{
+    static const char *const programs[] = {"useradd", "adduser", "groupadd", "addgroup"};
+    static const char *const members[] = {"arguments", "variables", "envs",
+                                          "user",      "number",    "group"};
+    bool adds = false, has_number = false;
+    size_t at;
+    json_t *step;
+    json_array_foreach (json_object_get(recipe, "steps"), at, step) {
+        if (!json_object_get(step, "line")) /* it is of no Dockerfile */
+            continue;
+        for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+            adds = adds || mentions(json_object_get(step, "arguments"), programs[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+            has_number = has_number || mentions(json_object_get(step, members[i]), USER_NUMBER);
+    }
+    return adds && has_number;
+}
 
 /* The program in the sandbox keeps these bounds. The sandbox's own disk and deadline hold too. */
 static json_t *step_of(const struct settings *settings, const struct recipe_image *image,
@@ -25,7 +68,7 @@ static json_t *step_of(const struct settings *settings, const struct recipe_imag
 }
 
 static int find_step(const struct settings *settings, const struct recipe_image *image,
-                     json_t **step, struct error **err)
+                     const json_t *recipe, json_t **step, struct error **err)
 {
     struct image_reference place = {.registry = ""};
     bool plain_http = false;
@@ -34,6 +77,8 @@ static int find_step(const struct settings *settings, const struct recipe_image 
          image_reference_place(settings, &place, &plain_http, err) < 0))
         return -1;
     *step = step_of(settings, image, &place, plain_http);
+    if (adds_user(recipe))
+        json_object_set_new(*step, RECIPE_WITHOUT_USER, json_true());
     return 0;
 }
 
@@ -50,7 +95,7 @@ int recipe_image_add(const struct settings *settings, const struct recipe_image 
                      const json_t *recipe, json_t **whole, struct error **err)
 {
     json_t *step;
-    if (find_step(settings, image, &step, err) < 0)
+    if (find_step(settings, image, recipe, &step, err) < 0)
         return -1;
     *whole = with_steps(recipe, json_pack("[o]", step));
     return 0;
@@ -86,7 +131,7 @@ static int add_stages(const struct settings *settings, const struct recipe_image
     for (size_t i = 0; i < count; i++) {
         if (bases[i].is_template)
             continue;
-        if (find_step(settings, &bases[i], &step, err) < 0)
+        if (find_step(settings, &bases[i], recipe, &step, err) < 0)
             return -1;
         json_object_set_new(step, "stage", json_integer((json_int_t)i));
         json_array_append_new(steps, step);

@@ -19,7 +19,10 @@
 #define RECIPE_TEMPLATE_STEP  "template" /* type of the step that copies the sandbox's root */
 #define RECIPE_MOVES          "moves"  /* its member: the stage that gets this root, and no copy */
 #define RECIPE_LAYERS         "layers" /* its member: a digest for each layer and those below it */
-#define IMAGE_LAYERS_MAX      200
+/* Its member: true if the build adds the user of sandboxes behind the last step. An instruction may
+ * add a user of the same name or number before. */
+#define RECIPE_WITHOUT_USER "without_user"
+#define IMAGE_LAYERS_MAX    200
 
 /* The name of an image, and the login at its registry; NULL: no login. Borrowed. With a region of
  * AWS the user is an access key, and the password its secret key. In a build of several stages it

@@ -383,6 +383,21 @@ static json_t *health_of(const json_t *image)
                      seconds_of(image, "health_timeout", SERVICE_TIMEOUT_MAX_S));
 }
 
+void recipe_setting_add_place(const struct recipe_place *place, json_t *defaults)
+{
+    const char *user =
+        json_string_value(json_object_get(json_object_get(place->defaults, "image"), "user"));
+    json_auto_t *start = json_object();
+    if (!user) /* the base is no image */
+        return;
+    if (!*user && !has_user(place->defaults) && !has_step(place, "user"))
+        json_object_set_new(start, "user", json_string(ROOT));
+    if (!*recipe_text(defaults, "workdir"))
+        json_object_set_new(start, "cwd", json_string("/"));
+    if (json_object_size(start))
+        json_object_set(defaults, "start_place", start);
+}
+
 void recipe_setting_add_start(const struct recipe_place *place, json_t *defaults)
 {
     const json_t *image = json_object_get(place->defaults, "image");
@@ -392,4 +407,6 @@ void recipe_setting_add_start(const struct recipe_place *place, json_t *defaults
         json_object_set_new(defaults, "start_health", health);
     if (signal && signal_number(signal))
         json_object_set_new(defaults, "start_stop_signal", json_string(signal));
+    json_object_set_new(defaults, RECIPE_IMAGE_STARTS, json_true());
+    recipe_setting_add_place(place, defaults);
 }

@@ -52,6 +52,13 @@ void recipe_setting_put_shell(const json_t *shell, size_t at, json_t *program);
  * present one; before the last stage there is no effect. */
 void recipe_setting_configure(struct recipe_place *place, unsigned step);
 
-/* Copy the health check and the stop signal of the image into the defaults of sandboxes that run
- * the image's command. */
+/* Member of the defaults: true if the start command is that of the image. */
+#define RECIPE_IMAGE_STARTS "image_starts"
+
+/* Add the health check, the stop signal and the place of the image's command to the defaults of
+ * sandboxes that run this command. */
 void recipe_setting_add_start(const struct recipe_place *place, json_t *defaults);
+
+/* Add the place of the image's command alone. As in Docker, an image without a user means root, and
+ * one without a working directory means "/". */
+void recipe_setting_add_place(const struct recipe_place *place, json_t *defaults);

@@ -115,8 +115,9 @@ static const char ready_script[] = TOOLS
     "  sleep 0.5\n"
     "done\n"
     "check \"$2\"\n";
-/* Arguments: the defaults for sandboxes, the number of the start command. A package of a step may
- * have installed an init of its own. */
+/* Arguments: the defaults for sandboxes, the number of the start command; not empty: add the user
+ * of sandboxes, as finish.py of the template of builders does. A package of a step may have
+ * installed an init of its own. */
 static const char clean_script[] =
     TOOLS "set -e; p=$(head -c 16 " WORK_DIR "/$2.pid 2>/dev/null || true)\n"
           "[ -z \"$p\" ] || { g=$(cut -d' ' -f5 /proc/$p/stat 2>/dev/null || true);"
@@ -125,6 +126,13 @@ static const char clean_script[] =
           "\nagent=/usr/lib/sandlot/sandlot-agent; [ ! -d /usr/lib/sandlot/tools ] ||"
           " [ \"$(readlink /sbin/init)\" = $agent ] ||"
           " { mkdir -p /sbin; rm -f /sbin/init; ln -s $agent /sbin/init; }\n"
+          "[ -z \"$3\" ] || grep -q '^user:' /etc/passwd || {\n"
+          "  add() { [ -z \"$(tail -c 1 $1)\" ] || echo >>$1; echo \"$2\" >>$1; }\n"
+          "  shell=/bin/sh; [ ! -x /bin/bash ] || shell=/bin/bash\n"
+          "  grep -q '^[^:]*:[^:]*:1000:' /etc/group || add /etc/group user:x:1000:\n"
+          "  add /etc/passwd \"user:x:1000:1000::/home/user:$shell\"\n"
+          "  [ ! -f /etc/shadow ] || add /etc/shadow 'user:*:19000:0:99999:7:::'\n"
+          "  [ -d /home/user ] || { mkdir -p /home/user; chown 1000:1000 /home/user; }; }\n"
           /* The last exchange of roots deletes its folder at the same time. */
           "n=0; until rm -rf " IMAGE_DIR "*"
           " 2>/dev/null; do n=$((n + 1)); [ $n -lt 50 ]; sleep 0.2; done";
@@ -454,31 +462,51 @@ static const char *start_command_of(const struct recipe_place *place)
                : recipe_text(place->recipe, "start_command");
 }
 
+/* Let a start command of the base keep the base's user, folder and variables. */
+static void keep_start_place(const struct recipe_place *place, json_t *told)
+{
+    const char *workdir = recipe_text(place->defaults, "workdir");
+    json_auto_t *usual =
+        json_pack("{s:s, s:s, s:O?}", "user", recipe_text(place->defaults, "user"), "cwd",
+                  *workdir ? workdir : "~", "envs", json_object_get(place->defaults, "envs"));
+    json_t *kept = json_object_get(told, "start_place");
+    if (kept)
+        json_object_update_missing(kept, usual);
+    else
+        json_object_set(told, "start_place", usual);
+}
+
+/* Write the start command of sandboxes, and its place. command: "": that of the base. */
+static void put_start(const struct recipe_place *place, const char *command, json_t *told)
+{
+    static const char *const of_base[] = {"start_place", "start_health", "start_stop_signal",
+                                          RECIPE_IMAGE_STARTS};
+    bool keeps = json_is_true(json_object_get(place->recipe, RECIPE_KEEPS_START));
+    if (*command) {
+        for (size_t i = 0; i < ARRAY_SIZE(of_base); i++)
+            json_object_del(told, of_base[i]);
+        json_object_set_new(told, "start_command", json_string(command));
+    } else if (keeps && json_object_get(told, "start_command"))
+        keep_start_place(place, told);
+    else
+        json_object_del(told, "start_place");
+    if (json_is_true(json_object_get(place->recipe, "start_image_command")))
+        recipe_setting_add_start(place, told);
+    else if (!keeps && json_object_get(told, RECIPE_IMAGE_STARTS))
+        recipe_setting_add_place(place, told);
+}
+
 /* Return the defaults for sandboxes of this version, as JSON text; the caller frees it. */
 static char *defaults_text(const struct recipe_place *place, const struct recipe_setting *as)
 {
     json_auto_t *told = json_deep_copy(place->defaults);
     const char *command = start_command_of(place);
     const char *ready = recipe_text(place->recipe, "ready_command");
-    const char *workdir = recipe_text(place->defaults, "workdir");
     json_object_set_new(told, "user", json_string(as->user));
     if (*as->cwd)
         json_object_set_new(told, "workdir", json_string(as->cwd));
     json_object_set(told, "envs", as->envs);
-    if (*command) {
-        json_object_del(told, "start_place");
-        json_object_set_new(told, "start_command", json_string(command));
-        json_object_del(told, "start_health");
-        json_object_del(told, "start_stop_signal");
-    } else if (!json_is_true(json_object_get(place->recipe, RECIPE_KEEPS_START)))
-        json_object_del(told, "start_place");
-    else if (json_object_get(told, "start_command") && !json_object_get(told, "start_place"))
-        json_object_set_new(
-            told, "start_place",
-            json_pack("{s:s, s:s, s:O?}", "user", recipe_text(place->defaults, "user"), "cwd",
-                      *workdir ? workdir : "~", "envs", json_object_get(place->defaults, "envs")));
-    if (json_is_true(json_object_get(place->recipe, "start_image_command")))
-        recipe_setting_add_start(place, told);
+    put_start(place, command, told);
     if (*command || *ready)
         json_object_set_new(told, "ready_command", json_string(ready));
     if (json_object_get(place->recipe, "services"))
@@ -501,6 +529,12 @@ static bool starts_later(const struct recipe_place *place)
     return place->start == START_LATER &&
            (*start_command_of(place) || *recipe_text(place->defaults, "start_command") ||
             has_services(place));
+}
+
+/* Return whether the images of the build were fetched without the user of sandboxes. */
+static bool lacks_user(const struct recipe_place *place)
+{
+    return json_is_true(json_object_get(recipe_step_at(place, 0), RECIPE_WITHOUT_USER));
 }
 
 static int begin_end(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
@@ -541,7 +575,9 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct rec
                          "The variables and the commands of the version have more than %d KiB.",
                          DEFAULTS_MAX >> 10);
     return recipe_step_start(place, step, NULL,
-                             json_pack("[s, s, s, s]", clean_script, "sh", told, number), err);
+                             json_pack("[s, s, s, s, s]", clean_script, "sh", told, number,
+                                       lacks_user(place) ? "1" : ""),
+                             err);
 }
 
 int recipe_step_begin(struct recipe_place *place, unsigned step, enum recipe_start *begun,

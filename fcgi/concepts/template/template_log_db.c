@@ -39,6 +39,7 @@ struct addition {
     const char *id, *text;
     const char *full; /* added too when no further text fits; may be NULL */
     size_t limit;     /* bytes; a log of this size gets no addition */
+    bool is_over;     /* returned: the log got no addition */
 };
 
 static int write_part(struct db *db, const struct addition *addition, uint64_t at, uint64_t size,
@@ -55,7 +56,7 @@ static int write_part(struct db *db, const struct addition *addition, uint64_t a
 
 static int add_body(struct db *db, void *context, struct error **err)
 {
-    const struct addition *addition = context;
+    struct addition *addition = context;
     db_rows_auto *rows = NULL;
     uint64_t at = 0, size = 0;
     bool there;
@@ -66,7 +67,8 @@ static int add_body(struct db *db, void *context, struct error **err)
         at = db_get_u64(rows, 0);
         size = db_get_u64(rows, 1);
     }
-    return there && at + size < addition->limit ? write_part(db, addition, at, size, err) : 0;
+    addition->is_over = !there || at + size >= addition->limit;
+    return addition->is_over ? 0 : write_part(db, addition, at, size, err);
 }
 
 static int add(struct db *db, struct addition *addition, struct error **err)
@@ -80,28 +82,38 @@ int template_row_log(struct db *db, const char *id, const char *line, struct err
     char time[CLOCK_ISO8601_SIZE];
     autofree char *said = str_mend(line, LINE_SHOWN);
     autofree char *text = xasprintf("%s %s\n", clock_format_iso8601(clock_now_ms(), time), said);
-    struct addition addition = {id, text, NULL, LOG_MAX};
+    struct addition addition = {id, text, NULL, LOG_MAX, false};
     return add(db, &addition, err);
 }
 
+/* Append lines of *text to the buffer as long as it has room, and move *text behind them. */
+static void take_lines(const char **text, const char *time, struct buffer *lines)
+{
+    for (const char *at = *text; *at; *text = at) {
+        size_t length = strcspn(at, "\n");
+        autofree char *shown = str_mend(at, length < LINE_SHOWN ? length : LINE_SHOWN);
+        if (buffer_printf(lines, "%s | %s\n", time, shown) < 0)
+            return;
+        at += length + (at[length] == '\n');
+    }
+}
+
+/* The times of short lines are longer than the lines, so the text may be several additions. */
 int template_row_log_output(struct db *db, const char *id, const char *text, struct error **err)
 {
     char time[CLOCK_ISO8601_SIZE];
-    buffer_auto lines = BUFFER_INIT(OUTPUT_MAX);
     clock_format_iso8601(clock_now_ms(), time);
-    while (*text) {
-        size_t length = strcspn(text, "\n");
-        autofree char *shown = str_mend(text, length < LINE_SHOWN ? length : LINE_SHOWN);
-        if (buffer_printf(&lines, "%s | %s\n", time, shown) < 0)
-            break;
-        text += length + (text[length] == '\n');
-    }
-    if (!lines.size)
-        return 0;
     autofree char *full =
         xasprintf("%s the log is full; further output of steps is not kept\n", time);
-    struct addition addition = {id, buffer_string(&lines), full, OUTPUT_LIMIT};
-    return add(db, &addition, err);
+    for (bool is_over = false; *text && !is_over;) {
+        buffer_auto lines = BUFFER_INIT(OUTPUT_MAX);
+        take_lines(&text, time, &lines);
+        struct addition addition = {id, buffer_string(&lines), full, OUTPUT_LIMIT, false};
+        if (add(db, &addition, err) < 0)
+            return -1;
+        is_over = addition.is_over;
+    }
+    return 0;
 }
 
 int template_version_log(struct db *db, const char *id, char **log, struct error **err)

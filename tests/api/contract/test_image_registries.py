@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The client of registries that builders have, by itself: how it signs in."""
+"""The programs that builders fetch images with, by themselves: how they sign in, and the user of an image."""
 
 import base64
 import contextlib
@@ -241,3 +241,32 @@ def test_aws_may_answer_anything(monkeypatch, aws, said):
     monkeypatch.setattr(aws.urllib.request, "urlopen", lambda *_, **__: io.BytesIO(said))
     with pytest.raises(aws.Failure, match="api.ecr.us-east-1.amazonaws.com gives no login"):
         aws.login(("AKID", "secret"), "us-east-1", "layer 1")
+
+
+def test_a_list_of_users_keeps_its_owner(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(PROGRAMS))
+    finish, owners = importlib.import_module("finish"), []
+    path = tmp_path / "shadow"
+    path.write_text("root:*\n")
+    known = path.stat()
+    monkeypatch.setattr(finish.os, "chown", lambda *words: owners.append(words))
+    finish.append(str(path), "user:*", 0o640)
+    finish.append(str(tmp_path / "new"), "root:*", 0o644)
+    assert path.read_text() == "root:*\nuser:*\n" and path.stat().st_mode & 0o777 == 0o640
+    assert owners == [(str(path), known.st_uid, known.st_gid)]
+
+
+@pytest.mark.parametrize("said,chosen", [
+    ("app:staff", "app:staff"), ("app:7", "app:7"), ("app:", "app"), ("app", "app"), ("app:none", "app"), ("app:\u0667", "app"),
+    ("700:staff", "app:staff"), ("", "user"), (":staff", "user:staff"), ("900:", "user900")])
+def test_the_user_of_an_image(monkeypatch, said, chosen):
+    """Lines without a name, and digits other than those of ASCII, name no user."""
+    monkeypatch.syspath_prepend(str(PROGRAMS))
+    finish, added = importlib.import_module("finish"), []
+    lists = {"/etc/passwd": ["::900:900::/:", "::700:700::/:", "app:x:700:700::/srv:"], "/etc/group": ["::0:", "staff:x:50:"]}
+    monkeypatch.setattr(finish, "lines_of", lists.get)
+    monkeypatch.setattr(finish, "add_user", lambda *words: added.append(words))
+    assert finish.choose_user(said) == chosen
+    assert added.pop() == ()
+    added.clear()
+    assert finish.choose_user(said, False) == chosen and () not in added, "the build adds this user later"

@@ -4,7 +4,6 @@
 import concurrent.futures
 import contextlib
 import http.client
-import importlib
 import json
 import os
 import pathlib
@@ -216,6 +215,38 @@ ENTRYPOINT []
     sandbox = Sandbox.create(api, template=name)
     assert sh(sandbox, "id -u; cat /made /made-too; echo $MORE").splitlines() == ["700", "0", "/", "yes", "text", "yes!"]
     wait_until(lambda: sh(sandbox, "cat /tmp/started || true") == "yes!\n", 20, "the command")
+
+
+@pytest.mark.long
+def test_the_command_of_an_image_runs_as_in_docker(account, registry):
+    """An image without a user and a folder means root in "/", also if the shell of root is nologin. A template on it inherits the
+    command. Other commands run as `user`."""
+    api, child = account.api, slug()
+    registry.push("server", Image([layer(*shell(), folder("etc"), entry("etc/passwd", b"root:x:0:0::/root:/sbin/nologin\n"))],
+                                  {"Cmd": ["./bin/sh", "-c", "x=$(id -u; pwd); echo \"$x\" >/started; sleep 1000"]}))
+    name = build(api, f"{PLAIN}/server", start_image_command=True, ready_command="test -s /started")
+    built(api, name, 1, timeout_s=120)
+    create(api, child, dockerfile=f"FROM {name}\nRUN rm -f /started\n")
+    built(api, child, 1, timeout_s=120)
+    for template in (name, child):
+        sandbox = Sandbox.create(api, template=template)
+        assert sh(sandbox, "cat /started; id -un").splitlines() == ["0", "/", "user"]
+        api.destroy(sandbox.id)
+
+
+def test_a_dockerfile_adds_a_user_of_the_number_of_ours(account, registry):
+    """As Rails does with groupadd --gid 1000: `user` comes behind the last step, with the same number."""
+    api, name = account.api, slug()
+    registry.push("adds", Image([layer(*shell(), folder("etc"))]))
+    create(api, name, dockerfile=f"""FROM {PLAIN}/adds
+RUN : useradd --uid 1000; cat /etc/passwd /etc/group >/before
+RUN echo app:x:1000:1000::/srv:/bin/sh >>/etc/passwd; echo app:x:1000: >>/etc/group
+""")
+    built(api, name, 1, timeout_s=120)
+    sandbox = Sandbox.create(api, template=name)
+    assert sh(sandbox, "cat /before; id -u; id -g; cd; pwd; id -u app").splitlines() == [
+        "root:x:0:0:root:/root:/bin/sh", "root:x:0:", "1000", "1000", "/home/user", "1000"]
+    assert sh(sandbox, "cat /etc/group; stat -c %u:%g /home/user").splitlines() == ["root:x:0:", "app:x:1000:", "1000:1000"]
 
 
 @pytest.mark.long
@@ -697,19 +728,6 @@ def fetch(registry, folder, seconds, repository, port=5001, reference="latest", 
     (folder / "order").write_text(json.dumps({**order, "user": USER, "password": PASSWORD}))
     return subprocess.run(registry.in_namespace(sys.executable, "-B", str(FETCH), str(folder / "order"), str(folder / "tree")),
                           check=False, capture_output=True, text=True, timeout=120)
-
-
-@pytest.mark.parametrize("said,chosen", [
-    ("app:staff", "app:staff"), ("app:7", "app:7"), ("app:", "app"), ("app", "app"), ("app:none", "app"), ("app:\u0667", "app"),
-    ("700:staff", "app:staff"), ("", "user"), (":staff", "user:staff"), ("900:", "user900")])
-def test_the_user_of_an_image(monkeypatch, said, chosen):
-    """Lines without a name, and digits other than those of ASCII, name no user."""
-    monkeypatch.syspath_prepend(str(FETCH.parent))
-    finish = importlib.import_module("finish")
-    lists = {"/etc/passwd": ["::900:900::/:", "::700:700::/:", "app:x:700:700::/srv:"], "/etc/group": ["::0:", "staff:x:50:"]}
-    monkeypatch.setattr(finish, "lines_of", lists.get)
-    monkeypatch.setattr(finish, "add_user", lambda *_: None)
-    assert finish.choose_user(said) == chosen
 
 
 @pytest.mark.long

@@ -87,6 +87,19 @@ class Processes(AgentTest):
         out = self.agent.run("/bin/sh", "-c", "id -un; id -Gn; umask", user="nobody", cwd="/")[0]
         self.assertEqual(out, b"nobody\nnogroup\n0022\n")
 
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_a_user_opens_its_output_and_input_by_name(self):
+        """A server logs to /dev/stderr as in Docker, also if it does not run as root."""
+        out, err, end, _ = self.agent.run("/bin/sh", "-c", "echo out >/dev/stdout; echo err >/dev/stderr", user="nobody", cwd="/")
+        self.assertEqual((out, err, end["exitCode"]), (b"out\n", b"err\n", 0))
+        stream = self.agent.start("cat", "/dev/stdin", user="nobody", cwd="/")
+        pid = stream.message()[1]["event"]["start"]["pid"]
+        self.agent.unary("process.Process/SendInput", {
+            "process": {"pid": pid}, "input": {"stdin": base64.b64encode(b"in\n").decode()}})
+        self.assertEqual(base64.b64decode(stream.message()[1]["event"]["data"]["stdout"]), b"in\n")
+        self.agent.unary("process.Process/CloseStdin", {"process": {"pid": pid}})
+        self.assertEqual(stream.message()[1]["event"]["end"]["exitCode"], 0)
+
     def test_clean_start(self):
         out = self.agent.run(sys.executable, "-c", """
 import os, signal

@@ -55,3 +55,52 @@ TEST(the_first_stage_of_the_template_gets_its_root)
         assert_string_equal(folders, cases[i].folders);
     }
 }
+
+/* Commands of Dockerfiles may also need the user of sandboxes, who is then there from the start. */
+TEST(a_dockerfile_that_adds_our_number_begins_without_our_user)
+{
+    static const struct {
+        const char *steps;
+        bool without;
+    } cases[] = {
+        {"[]", false},
+        {"[{\"type\": \"run\", \"arguments\": [\"sh\", \"-c\", \"chown 1000 a\"], \"line\": 2}]",
+         false},
+        {"[{\"type\": \"run\", \"arguments\": [\"sh\", \"groupadd a; usermod -aG a user\"], "
+         "\"line\": 2}]",
+         false},
+        {"[{\"type\": \"run\", \"arguments\": [\"sh\", \"-c\", \"groupadd --gid 1000 rails\"],"
+         " \"variables\": {}, \"line\": 3}]",
+         true},
+        {"[{\"type\": \"run\", \"arguments\": [\"adduser\", \"-u\", \"1000\", \"app\"], \"line\": "
+         "2}]",
+         true},
+        {"[{\"type\": \"run\", \"arguments\": [\"useradd -u $ID\"], \"variables\": {\"ID\": "
+         "\"1000\"},"
+         " \"line\": 2}]",
+         true},
+        {"[{\"type\": \"env\", \"envs\": {\"ID\": \"1000\"}, \"line\": 2},"
+         " {\"type\": \"run\", \"arguments\": [\"addgroup -g $ID a\"], \"line\": 3}]",
+         true},
+        {"[{\"type\": \"run\", \"arguments\": [\"adduser coder\"], \"line\": 2},"
+         " {\"type\": \"user\", \"user\": \"user1000\", \"number\": \"1000\", \"line\": 3}]",
+         true},
+        {"[{\"type\": \"run\", \"arguments\": [\"useradd app\"], \"line\": 2},"
+         " {\"type\": \"copy\", \"user\": \"1000:1000\", \"line\": 3}]",
+         true},
+        {"[{\"type\": \"run\", \"arguments\": [\"useradd app\"], \"line\": 1000},"
+         " {\"type\": \"copy\", \"files\": \"1000\", \"line\": 3}]",
+         false},
+        {"[{\"type\": \"run\", \"command\": \"useradd -u 1000 app\"}]", false},
+    };
+    static const struct recipe_image image = {.name = "r.example/a"};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *recipe = json_pack("{s:o}", "steps", json_loads(cases[i].steps, 0, NULL));
+        json_auto_t *whole = NULL;
+        error_auto err = NULL;
+        assert_ok(recipe_image_add(&settings, &image, recipe, &whole, &err));
+        const json_t *first = json_array_get(json_object_get(whole, "steps"), 0);
+        if (json_is_true(json_object_get(first, RECIPE_WITHOUT_USER)) != cases[i].without)
+            fail_msg("case %zu", i);
+    }
+}

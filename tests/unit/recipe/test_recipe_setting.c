@@ -181,3 +181,34 @@ TEST(a_health_check_has_the_last_shell)
                             cases[i].command);
     }
 }
+
+/* As in Docker: as root in "/", unless the image or a step says otherwise. */
+TEST(the_command_of_an_image_has_its_place)
+{
+    static const struct {
+        const char *defaults, *steps, *start;
+    } cases[] = {
+        {"{\"user\": \"user\", \"image\": {\"user\": \"\"}}", "[]",
+         "{\"user\": \"root\", \"cwd\": \"/\"}"},
+        {"{\"user\": \"user\", \"workdir\": \"/a\", \"image\": {\"user\": \"\"}}", "[]",
+         "{\"user\": \"root\"}"},
+        {"{\"user\": \"app\", \"image\": {\"user\": \"app\"}}", "[]", "{\"cwd\": \"/\"}"},
+        {"{\"user\": \"app\", \"image\": {\"user\": \"\"}}", "[]", "{\"cwd\": \"/\"}"},
+        {"{\"user\": \"user\", \"image\": {\"user\": \"\"}}",
+         "[{\"type\": \"user\", \"user\": \"user\"}]", "{\"cwd\": \"/\"}"},
+        {"{\"user\": \"user\", \"workdir\": \"/a\", \"image\": {\"user\": \"user:x\"}}", "[]",
+         "null"},
+        {"{\"user\": \"user\", \"image\": {}}", "[]", "null"},
+        {"{\"user\": \"user\"}", "[]", "null"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *defaults = json_loads(cases[i].defaults, 0, NULL);
+        json_auto_t *recipe = json_pack("{s:o}", "steps", json_loads(cases[i].steps, 0, NULL));
+        json_auto_t *wanted = json_loads(cases[i].start, JSON_DECODE_ANY, NULL);
+        const struct recipe_place place = {.recipe = recipe, .defaults = defaults};
+        recipe_setting_add_place(&place, defaults);
+        const json_t *made = json_object_get(defaults, "start_place");
+        if (json_is_null(wanted) ? made != NULL : !json_equal(made, wanted))
+            fail_msg("case %zu", i);
+    }
+}

@@ -454,6 +454,28 @@ TEST(a_line_of_output_ends_with_a_character)
     end(&turn);
 }
 
+/* With its time, a short line is many times as long. */
+TEST(no_short_line_of_output_is_lost)
+{
+    enum { LINES = 4096 };
+    struct error *err = NULL;
+    struct recipe_turn turn;
+    char text[2 * LINES + 1] = "";
+    autofree char *log = NULL;
+    unsigned count = 0;
+    begin("FROM t\n", &turn);
+    for (unsigned i = 0; i < LINES; i++)
+        memcpy(text + (size_t)2 * i, i + 1 < LINES ? "a\n" : "z\n", 3);
+    assert_ok(template_row_log_output(db, turn.version.id, text, &err));
+    assert_ok(template_version_log(db, turn.version.id, &log, &err));
+    for (const char *at = log; (at = strstr(at, " | a\n")); at++)
+        count++;
+    assert_int_equal(count, LINES - 1);
+    assert_non_null(strstr(log, " | z\n"));
+    assert_null(strstr(log, "the log is full"));
+    end(&turn);
+}
+
 static unsigned parts_of_log(const char *version_id)
 {
     static const struct db_statement parts = {

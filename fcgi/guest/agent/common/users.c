@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+
+#define SHELL "/bin/sh"
 
 static const char *passwd_path = "/etc/passwd";
 static const char *group_path = "/etc/group";
@@ -75,9 +78,18 @@ static int find_without_list(const char *name, int errnum, struct user *user,
                              strerror(errnum));
     user->name = xstrdup(name);
     user->home = xstrdup("/");
-    user->shell = xstrdup("/bin/sh");
+    user->shell = xstrdup(SHELL);
     user->groups[user->group_count++] = 0;
     return 0;
+}
+
+/* Return whether a shell runs command lines. The users of servers often have a program in its place
+ * that ends at once, and images lack many shells. */
+static bool runs_lines(const char *shell)
+{
+    const char *slash = strrchr(shell, '/');
+    return slash && strcmp(slash, "/nologin") != 0 && strcmp(slash, "/false") != 0 &&
+           access(shell, X_OK) == 0;
 }
 
 int users_find(const char *name, struct user *user, struct rpc_error *error)
@@ -94,7 +106,7 @@ int users_find(const char *name, struct user *user, struct rpc_error *error)
             continue;
         user->name = xstrdup(entry->pw_name);
         user->home = xstrdup(*entry->pw_dir == '/' ? entry->pw_dir : "/");
-        user->shell = xstrdup(*entry->pw_shell ? entry->pw_shell : "/bin/sh");
+        user->shell = xstrdup(runs_lines(entry->pw_shell) ? entry->pw_shell : SHELL);
         user->uid = entry->pw_uid;
         user->gid = entry->pw_gid;
         if (name[length])

@@ -13,7 +13,7 @@
 struct user {
     char *name;
     char *home;
-    char *shell;
+    char *shell; /* of his command lines: /bin/sh, if his own one runs none */
     uid_t uid;
     gid_t gid;
     gid_t groups[USER_GROUPS_MAX]; /* supplementary, gid included */

@@ -145,25 +145,27 @@ static int open_pty(const struct process_spec *spec, struct process_ends *ours,
     return theirs->output < 0 || theirs->error < 0 || ours->output < 0 ? -1 : 0;
 }
 
-/* One pipe whose end on our side (0: the reading one) does not block. */
-static int open_pipe(int our_side, int *ours, int *theirs)
+/* One pipe whose end on our side (0: the reading one) does not block. It belongs to the user, whose
+ * programs also open their ends by name, such as /dev/stderr. */
+static int open_pipe(int our_side, const struct user *user, int *ours, int *theirs)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -1;
     *ours = ends[our_side];
     *theirs = ends[!our_side];
+    (void)!fchown(*theirs, user->uid, (gid_t)-1);
     return fcntl(*ours, F_SETFL, O_NONBLOCK);
 }
 
 static int open_pipes(const struct process_spec *spec, struct process_ends *ours,
                       struct child_ends *theirs)
 {
-    if (open_pipe(0, &ours->output, &theirs->output) < 0 ||
-        open_pipe(0, &ours->error, &theirs->error) < 0)
+    if (open_pipe(0, spec->user, &ours->output, &theirs->output) < 0 ||
+        open_pipe(0, spec->user, &ours->error, &theirs->error) < 0)
         return -1;
     if (spec->with_stdin)
-        return open_pipe(1, &ours->input, &theirs->input);
+        return open_pipe(1, spec->user, &ours->input, &theirs->input);
     theirs->input = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return theirs->input < 0 ? -1 : 0;
 }

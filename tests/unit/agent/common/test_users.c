@@ -20,7 +20,12 @@ static int set_up(void **state)
 {
     write_file(passwd_file, "root:x:0:0::/root:/bin/sh\n"
                             "app:x:700:701::/srv/app:\n"
-                            "application:x:702:702::/:/bin/sh\n");
+                            "application:x:702:702::/:/bin/sh\n"
+                            "env:x:703:703::/:/usr/bin/env\n"
+                            "server:x:704:704::/:/usr/sbin/nologin\n"
+                            "other:x:705:705::/:/bin/false\n"
+                            "missing:x:706:706::/:/no/such/shell\n"
+                            "odd:x:707:707::/:sh\n");
     write_file(group_file, "root:x:0:\napp:x:701:\nwww:x:33:app\n44:x:55:\nlog:x:4:root,app\n");
     users_set_files(passwd_file, group_file);
     return 0;
@@ -62,6 +67,21 @@ TEST(a_given_group_is_the_only_one)
                  {"app:9999", 9999}, {"app:44", 55},   {"app:0", 0}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
         assert_groups(cases[i].name, &cases[i].group, 1);
+}
+
+/* The start command of a template runs in the shell of the user. */
+TEST(the_shell_of_a_server_runs_command_lines)
+{
+    static const struct {
+        const char *name, *shell;
+    } cases[] = {{"env", "/usr/bin/env"}, {"app", "/bin/sh"},     {"server", "/bin/sh"},
+                 {"other", "/bin/sh"},    {"missing", "/bin/sh"}, {"odd", "/bin/sh"}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct rpc_error error;
+        user_auto user = {.name = NULL};
+        assert_int_equal(users_find(cases[i].name, &user, &error), 0);
+        assert_string_equal(user.shell, cases[i].shell);
+    }
 }
 
 TEST(unknown_users_and_groups)

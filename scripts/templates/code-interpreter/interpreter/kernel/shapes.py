@@ -13,6 +13,7 @@ DATA = "application/vnd.sandlot.data+json"
 CHART = "application/vnd.sandlot.chart+json"
 CELLS_MAX = 1_000_000
 JSON_MAX = 4 << 20
+PNG_MODES = ("1", "I", "I;16", "L", "LA", "P", "RGB", "RGBA")
 
 
 class After(importlib.abc.MetaPathFinder):
@@ -36,9 +37,20 @@ class After(importlib.abc.MetaPathFinder):
         return spec
 
 
+def extra(read):
+    """A reader of a shape. IPython would show its failure as that of the cell, so it finds nothing instead."""
+    def quiet(value):
+        try:
+            return read(value)
+        except Exception:  # pylint: disable=broad-exception-caught # a library may have objects in any state
+            return None
+
+    return quiet
+
+
 def plain(value):
     """A value of a table as JSON has it."""
-    if hasattr(value, "item"):
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):  # an array of a table stays
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):
         return value
@@ -67,18 +79,21 @@ def show_saved_pictures(module):
 
     save = module.Image.save
 
+    def show(image):
+        display(image if image.mode in PNG_MODES else image.convert("RGB"))
+
     def save_and_show(image, fp, format=None, **options):  # pylint: disable=redefined-builtin
         save(image, fp, format, **options)
         if isinstance(fp, str):
-            display(image)
+            show(image)
 
     module.Image.save = save_and_show
-    module.Image.show = lambda image, *_, **__: display(image)
+    module.Image.show = lambda image, *_, **__: show(image)
 
 
 def show_charts(module):
     """By a method: the formatters lose what they know of figures when matplotlib begins to draw for cells."""
-    module.Figure._repr_sandlot_chart_ = charts.read  # pylint: disable=protected-access
+    module.Figure._repr_sandlot_chart_ = extra(charts.read)  # pylint: disable=protected-access
 
 
 def install(shell):
@@ -95,7 +110,7 @@ def install(shell):
 
     display: DisplayFormatter = shell.display_formatter
     data, chart = DataFormatter(parent=display), ChartFormatter(parent=display)
-    data.for_type_by_name("pandas.core.frame", "DataFrame", table)
+    data.for_type_by_name("pandas.core.frame", "DataFrame", extra(table))
     display.formatters[DATA] = data
     display.formatters[CHART] = chart
     for kind in (list, dict):

@@ -84,7 +84,11 @@ def shell():
 
 
 def append(path, line, mode):
+    """Add a line to a list. It keeps its owner: programs with the rights of the group `shadow` read /etc/shadow."""
+    known = os.stat(path) if os.path.isfile(path) else None
     write(path, "".join(one + "\n" for one in [*lines_of(path), line]), mode)
+    if known:
+        os.chown(path, known.st_uid, known.st_gid)
 
 
 def add_root():
@@ -136,14 +140,15 @@ def known_group(said, group):
     return f":{group}" if is_number(group) or any(row[0] == group for row in rows("/etc/group")) else ""
 
 
-def choose_user(said):
+def choose_user(said, adds_usual=True):
     """The user of sandboxes, whom the image's USER means: NAME or NUMBER, with a group behind a colon."""
     name, _, group = said.partition(":")
     if is_number(name):
         name = choose_number(said, name, group)
     elif name and not any(row[0] == name for row in rows("/etc/passwd")):
         raise Failure(f"the image runs as user {name!r}, who is not in its /etc/passwd")
-    add_user()
+    if adds_usual:
+        add_user()
     return (name or USER) + known_group(said, group)
 
 
@@ -229,9 +234,9 @@ def describe(order, document):
     }
 
 
-def write_defaults(image):
+def write_defaults(image, adds_usual):
     """Write the defaults of sandboxes: user, folder and variables of their commands."""
-    defaults = {"user": choose_user(image["user"]), "envs": image["envs"], "image": image}
+    defaults = {"user": choose_user(image["user"], adds_usual), "envs": image["envs"], "image": image}
     if image["workdir"].startswith("/"):
         defaults["workdir"] = image["workdir"]
         os.makedirs(image["workdir"], 0o755, exist_ok=True)
@@ -253,12 +258,13 @@ def write_defaults(image):
     write(DEFAULTS, said)
 
 
-def finish(image, programs):
-    """Add the last layer. programs: the bytes of the agent and of busybox."""
+def finish(image, programs, adds_usual=True):
+    """Add the last layer. programs: the bytes of the agent and of busybox. Without adds_usual, the build adds `user`
+    behind its last step, because a step may add a user of this name or number."""
     os.umask(0o022)
     make_folders()
     add_programs(programs)
     add_root()
-    write_defaults(image)
+    write_defaults(image, adds_usual)
     add_files()
     return stat.S_IMODE(os.lstat("/").st_mode)
