@@ -31,6 +31,11 @@ void remote_entry_free(struct remote_entry *entry);
 int remote_call(struct cli *cli, const struct session *session, const char *method, json_t *message,
                 json_t **answer, struct error **err);
 
+/* List a folder: the text of the answer, which the caller frees. ERR_BODY_TOO_LARGE: the folder has
+ * more entries at this depth than one answer can hold. */
+int remote_list(struct cli *cli, const struct session *session, const char *path, int depth,
+                struct buffer *answer, struct error **err);
+
 /* List the processes that were started over the data plane: process.Process/List with details. */
 int remote_processes(struct cli *cli, const struct session *session, json_t **answer,
                      struct error **err);
