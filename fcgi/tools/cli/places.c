@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/wait.h>
@@ -130,6 +131,11 @@ int remote_look(struct cli *cli, const struct session *session, const char *path
         str_equal(json_string_value(json_object_get(found, "type")), "FILE_TYPE_DIRECTORY");
     entry->size = size ? strtoll(size, NULL, 10) : 0;
     entry->mode = (unsigned)json_integer_value(json_object_get(found, "mode"));
+    const char *clean = json_string_value(json_object_get(found, "path"));
+    if (entry->is_folder && clean) {
+        free(entry->path);
+        entry->path = xstrdup(clean);
+    }
     return 0;
 }
 

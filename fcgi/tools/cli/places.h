@@ -14,7 +14,7 @@
 bool place_split(const char *word, char **sandbox, char **path);
 
 struct remote_entry {
-    char *path; /* absolute; as it would be where nothing is there */
+    char *path; /* absolute; of a folder without empty, "." and ".." parts, as listings have it */
     bool exists, is_folder;
     int64_t size;
     unsigned mode;

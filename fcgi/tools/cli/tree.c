@@ -57,16 +57,26 @@ static json_t *text_of(const json_t *entry)
     return json_string("other");
 }
 
-static int take_entry(struct tree *tree, const json_t *entry, json_t *folders, struct error **err)
+/* Return the part of a path below there; NULL: the path is not below. */
+static const char *below_there(const struct tree *tree, const char *path)
 {
     size_t length = strlen(tree->there);
-    const char *path = json_string_value(json_object_get(entry, "path"));
-    if (!path || strlen(path) <= length + 1 || json_object_get(tree->entries, path + length + 1))
+    if (str_ends_with(tree->there, "/")) /* the root */
+        length--;
+    return !strncmp(path, tree->there, length) && path[length] == '/' && path[length + 1]
+               ? path + length + 1
+               : NULL;
+}
+
+static int take_entry(struct tree *tree, const json_t *entry, json_t *folders, struct error **err)
+{
+    const char *whole = json_string_value(json_object_get(entry, "path"));
+    const char *path = whole ? below_there(tree, whole) : NULL;
+    if (!path || json_object_get(tree->entries, path))
         return 0;
     if (json_object_size(tree->entries) == ENTRIES_MAX)
         return error_set(err, ERR_INVALID_REQUEST, "%s in the sandbox has more than %d files",
                          tree->there, ENTRIES_MAX);
-    path += length + 1;
     json_object_set_new(tree->entries, path, text_of(entry));
     if (folders && tree_has_folder(tree, path))
         json_array_append_new(folders, json_string(path));

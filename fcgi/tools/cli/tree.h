@@ -16,7 +16,7 @@ struct tree {
     struct cli *cli;
     const struct session *session;
     const char *here;  /* the folder of this machine */
-    const char *there; /* that of the sandbox, absolute */
+    const char *there; /* that of the sandbox, absolute, without empty, "." and ".." parts */
     json_t *entries;   /* path below there: a text that equal files have in common */
     json_t *links;     /* path below the remote folder: target of the link */
 };
