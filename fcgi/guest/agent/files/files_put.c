@@ -206,6 +206,10 @@ int files_put_finish(struct request *request, struct rpc_error *error)
         (upload->multipart && multipart_end(upload->multipart, error) < 0))
         return -1;
     close_target(upload);
+    /* Clients of E2B get an empty list. */
+    if (!json_array_size(upload->written) && request_is_strict(request))
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "the body has no part with the name 'file', so nothing was written");
     if (place_drafts(upload, error) < 0)
         return -1;
     return httpd_reply_json(&request->http, 200, steal_pointer(&upload->written));
