@@ -77,10 +77,13 @@ static uint64_t hash(const char *text)
 static char *temporary_name(const char *target, const char *identity)
 {
     const char *name = path_base(target);
-    if (strlen(name) <= TARGET_NAME_MAX)
+    size_t kept = TARGET_NAME_MAX;
+    if (strlen(name) <= kept)
         return xasprintf("%s.sandlot-%016llx", target, (unsigned long long)hash(identity));
+    while (kept && ((unsigned char)name[kept] & 0xc0) == 0x80) /* in the middle of a character */
+        kept--;
     autofree char *whole = xasprintf("%s %s", target, identity);
-    return xasprintf("%.*s.sandlot-%016llx", (int)(name - target) + TARGET_NAME_MAX, target,
+    return xasprintf("%.*s.sandlot-%016llx", (int)((size_t)(name - target) + kept), target,
                      (unsigned long long)hash(whole));
 }
 
