@@ -21,7 +21,7 @@
 #define ENTRIES_MAX     1000000
 #define LINKS_TIMEOUT_S 300
 
-/* What equal entries have in common: the type, and then what the copy can set. */
+/* The text of an entry has its type and mode, and of a file also the size and time. */
 #define TEXT_SIZE   96
 #define TEXT_LINK   "link"
 #define TEXT_FOLDER "folder"

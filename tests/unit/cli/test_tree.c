@@ -93,7 +93,7 @@ TEST_WITH(an_empty_folder, begin, end)
     assert_int_equal(json_object_size(tree.entries), 0);
 }
 
-TEST_WITH(what_is_no_list, begin, end)
+TEST_WITH(a_text_that_is_no_list_is_refused, begin, end)
 {
     static const char *const texts[] = {"[{", "[{\"path\":\"}", "[{]}", "{\"entries\":[{\"a\"}]}"};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
