@@ -178,12 +178,17 @@ int local_tar(const char *const argv[], FILE **pipe, pid_t *pid, struct error **
 
 static bool is_gnu_tar(void)
 {
-    char line[128] = "";
-    FILE *pipe = popen("tar --version 2>/dev/null", "re");
-    if (!pipe)
+    static const char *const argv[] = {"tar", "--version", NULL};
+    char line[128];
+    error_auto ignored = NULL;
+    FILE *pipe;
+    pid_t pid;
+    if (local_tar(argv, &pipe, &pid, &ignored) < 0)
         return false;
     bool is_gnu = fgets(line, sizeof line, pipe) && strstr(line, "GNU tar");
-    pclose(pipe);
+    fclose(pipe);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
     return is_gnu;
 }
 
