@@ -69,11 +69,10 @@ static int unary_call(struct cli *cli, const struct session *session, const char
     if (ask(cli, session, method, message, &text, err) < 0)
         return -1;
     *answer = json_read(text.data, text.size, 0, NULL);
-    return *answer ? 0
-                   : error_set(err, ERR_INTERNAL,
-                               "the sandbox answered %s with a text that is "
-                               "not JSON, or is too long",
-                               method);
+    if (*answer)
+        return 0;
+    return error_set(err, ERR_INTERNAL, "the sandbox's answer to %s is not JSON, or is too long",
+                     method);
 }
 
 int remote_call(struct cli *cli, const struct session *session, const char *method, json_t *message,
