@@ -105,6 +105,10 @@ static int put_json(struct api *api, const struct http_request *request,
 int volume_files_put(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)
 {
+    if (http_header(request, "Content-Range"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "Content-Range",
+                               "A file of a volume is written as a whole; send all of its bytes "
+                               "in one request.");
     return request->read_body ? put_octets(context, request, response, err)
                               : put_json(context, request, response, err);
 }

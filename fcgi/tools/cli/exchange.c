@@ -208,6 +208,9 @@ int exchange_run(struct cli *cli, struct exchange *exchange, struct error **err)
     set_body(exchange, handle);
     CURLcode code = curl_easy_perform(handle);
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &exchange->status);
+    curl_off_t length = -1;
+    curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    exchange->length = length;
     if (exchange->shown)
         progress_end();
     curl_easy_reset(handle);

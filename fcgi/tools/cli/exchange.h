@@ -29,6 +29,7 @@ struct exchange {
     int64_t shown_size; /* of all that goes up; 0: not known */
 
     long status;
+    int64_t length; /* of the answer, as its header says; -1: not known */
     struct buffer answer;
     unsigned retry_after_s;
     char etag[128];

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/wait.h>
@@ -37,8 +38,9 @@ void remote_entry_free(struct remote_entry *entry)
     free(entry->path);
 }
 
-static int unary_call(struct cli *cli, const struct session *session, const char *method,
-                      json_t *message, json_t **answer, struct error **err)
+/* *answer: the text, which the caller frees. */
+static int ask(struct cli *cli, const struct session *session, const char *method, json_t *message,
+               struct buffer *answer, struct error **err)
 {
     autofree char *url = xasprintf("%s/%s", session->url, method);
     autofree char *text = json_dumps(message, JSON_COMPACT);
@@ -55,8 +57,22 @@ static int unary_call(struct cli *cli, const struct session *session, const char
         return -1;
     if (exchange.status != 200)
         return api_error(&exchange, err);
-    *answer = json_read(exchange.answer.data, exchange.answer.size, 0, NULL);
-    return *answer ? 0 : error_set(err, ERR_INTERNAL, "%s answered a text that is not JSON", url);
+    *answer = exchange.answer;
+    buffer_init(&exchange.answer, answer->max);
+    return 0;
+}
+
+static int unary_call(struct cli *cli, const struct session *session, const char *method,
+                      json_t *message, json_t **answer, struct error **err)
+{
+    buffer_auto text = BUFFER_INIT(0);
+    if (ask(cli, session, method, message, &text, err) < 0)
+        return -1;
+    *answer = json_read(text.data, text.size, 0, NULL);
+    if (*answer)
+        return 0;
+    return error_set(err, ERR_INTERNAL, "the sandbox's answer to %s is not JSON, or is too long",
+                     method);
 }
 
 int remote_call(struct cli *cli, const struct session *session, const char *method, json_t *message,
@@ -64,6 +80,13 @@ int remote_call(struct cli *cli, const struct session *session, const char *meth
 {
     autofree char *path = xasprintf("filesystem.Filesystem/%s", method);
     return unary_call(cli, session, path, message, answer, err);
+}
+
+int remote_list(struct cli *cli, const struct session *session, const char *path, int depth,
+                struct buffer *answer, struct error **err)
+{
+    json_t *message = json_pack("{s:s, s:i}", "path", path, "depth", depth);
+    return ask(cli, session, "filesystem.Filesystem/ListDir", message, answer, err);
 }
 
 int remote_processes(struct cli *cli, const struct session *session, json_t **answer,
@@ -107,6 +130,11 @@ int remote_look(struct cli *cli, const struct session *session, const char *path
         str_equal(json_string_value(json_object_get(found, "type")), "FILE_TYPE_DIRECTORY");
     entry->size = size ? strtoll(size, NULL, 10) : 0;
     entry->mode = (unsigned)json_integer_value(json_object_get(found, "mode"));
+    const char *clean = json_string_value(json_object_get(found, "path"));
+    if (entry->is_folder && clean) {
+        free(entry->path);
+        entry->path = xstrdup(clean);
+    }
     return 0;
 }
 
@@ -147,12 +175,30 @@ int local_tar(const char *const argv[], FILE **pipe, pid_t *pid, struct error **
     return 0;
 }
 
+static bool is_gnu_tar(void)
+{
+    static const char *const argv[] = {"tar", "--version", NULL};
+    char line[128];
+    error_auto ignored = NULL;
+    FILE *pipe;
+    pid_t pid;
+    if (local_tar(argv, &pipe, &pid, &ignored) < 0)
+        return false;
+    bool is_gnu = fgets(line, sizeof line, pipe) && strstr(line, "GNU tar");
+    fclose(pipe);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return is_gnu;
+}
+
+/* With status 1 GNU tar says that a file has changed while it was read, such as a log. Its line
+ * about this stands on standard error. */
 int local_tar_end(pid_t pid, struct error **err)
 {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    if (status != 0)
+    if (status != 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 1 && is_gnu_tar()))
         return error_set(err, ERR_INTERNAL, "tar on this machine failed");
     return 0;
 }

@@ -14,7 +14,9 @@
 bool place_split(const char *word, char **sandbox, char **path);
 
 struct remote_entry {
-    char *path; /* absolute; also of a missing file */
+    /* Absolute; also of a missing file. Of a folder without empty, "." and ".." parts, as listings
+     * have it. */
+    char *path;
     bool exists, is_folder;
     int64_t size;
     unsigned mode;
@@ -30,6 +32,11 @@ void remote_entry_free(struct remote_entry *entry);
  * Errors: as api_call(), such as ERR_NOT_FOUND (the path does not exist). */
 int remote_call(struct cli *cli, const struct session *session, const char *method, json_t *message,
                 json_t **answer, struct error **err);
+
+/* List a folder: the text of the answer, which the caller frees. ERR_BODY_TOO_LARGE: the folder has
+ * more entries at this depth than one answer can hold. */
+int remote_list(struct cli *cli, const struct session *session, const char *path, int depth,
+                struct buffer *answer, struct error **err);
 
 /* List the processes that were started over the data plane: process.Process/List with details. */
 int remote_processes(struct cli *cli, const struct session *session, json_t **answer,

@@ -12,12 +12,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/places.h"
 
 #define DEPTH_MAX       1000
+#define ENTRIES_MAX     1000000
 #define LINKS_TIMEOUT_S 300
+
+/* The text of an entry has its type and mode, and of a file also the size and time. */
+#define TEXT_SIZE   96
+#define TEXT_LINK   "link"
+#define TEXT_FOLDER "folder"
 
 void tree_init(struct tree *tree, struct cli *cli, const struct session *session, const char *here,
                const char *there)
@@ -33,10 +40,107 @@ void tree_deinit(struct tree *tree)
 
 /* --- the remote folder --- */
 
-static bool tree_is_link(const json_t *entry)
+static json_t *text_of(const json_t *entry)
 {
     const char *permissions = json_string_value(json_object_get(entry, "permissions"));
-    return permissions && permissions[0] == 'L';
+    const char *type = json_string_value(json_object_get(entry, "type"));
+    const char *size = json_string_value(json_object_get(entry, "size"));
+    const char *modified = json_string_value(json_object_get(entry, "modifiedTime"));
+    unsigned mode = (unsigned)json_integer_value(json_object_get(entry, "mode"));
+    if (permissions && permissions[0] == 'L')
+        return json_string(TEXT_LINK);
+    if (str_equal(type, "FILE_TYPE_DIRECTORY"))
+        return json_sprintf(TEXT_FOLDER " %o", mode);
+    if (str_equal(type, "FILE_TYPE_FILE"))
+        return json_sprintf("file %o %.20s %.40s", mode, size ? size : "",
+                            modified ? modified : "");
+    return json_string("other");
+}
+
+/* Return the part of a path below there; NULL: the path is not below. */
+static const char *below_there(const struct tree *tree, const char *path)
+{
+    size_t length = strlen(tree->there);
+    if (str_ends_with(tree->there, "/")) /* the root */
+        length--;
+    return !strncmp(path, tree->there, length) && path[length] == '/' && path[length + 1]
+               ? path + length + 1
+               : NULL;
+}
+
+static int take_entry(struct tree *tree, const json_t *entry, json_t *folders, struct error **err)
+{
+    const char *whole = json_string_value(json_object_get(entry, "path"));
+    const char *path = whole ? below_there(tree, whole) : NULL;
+    if (!path || json_object_get(tree->entries, path))
+        return 0;
+    if (json_object_size(tree->entries) == ENTRIES_MAX)
+        return error_set(err, ERR_INVALID_REQUEST, "%s in the sandbox has more than %d files",
+                         tree->there, ENTRIES_MAX);
+    json_object_set_new(tree->entries, path, text_of(entry));
+    if (folders && tree_has_folder(tree, path))
+        json_array_append_new(folders, json_string(path));
+    return 0;
+}
+
+/* Find the end of the JSON object that begins at text; NULL: it is cut off. */
+static const char *end_of_object(const char *text, const char *end)
+{
+    unsigned depth = 0;
+    bool in_string = false;
+    for (; text < end; text++) {
+        if (in_string && *text == '\\')
+            text++;
+        else if (*text == '"')
+            in_string = !in_string;
+        else if (!in_string && *text == '{')
+            depth++;
+        else if (!in_string && *text == '}' && --depth == 0)
+            return text + 1;
+    }
+    return NULL;
+}
+
+/* One by one: the whole has more values than a document from outside can have (base/json_read.h).
+ */
+int tree_take_list(struct tree *tree, const struct buffer *answer, json_t *folders,
+                   struct error **err)
+{
+    const char *end = buffer_string(answer) + answer->size;
+    const char *at = strchr(buffer_string(answer), '[');
+    while (at && (at = memchr(at, '{', (size_t)(end - at)))) {
+        const char *stop = end_of_object(at, end);
+        json_auto_t *entry = stop ? json_read(at, (size_t)(stop - at), 0, NULL) : NULL;
+        if (!entry)
+            return error_set(err, ERR_INTERNAL, "the sandbox sent a list that is not JSON");
+        if (take_entry(tree, entry, folders, err) < 0)
+            return -1;
+        at = stop;
+    }
+    return 0;
+}
+
+/* List a folder below there; "": the whole. If it has too many entries for one answer, list one
+ * level; the folders of this level then wait for their turn. One that is gone has no entries. */
+static int list_below(struct tree *tree, const char *below, json_t *waiting, struct error **err)
+{
+    buffer_auto answer = BUFFER_INIT(0);
+    autofree char *path = xasprintf("%s%s%s", tree->there, *below ? "/" : "", below);
+    if (remote_list(tree->cli, tree->session, path, DEPTH_MAX, &answer, err) == 0)
+        return tree_take_list(tree, &answer, NULL, err);
+    if (*below && error_clear_if(err, ERR_NOT_FOUND))
+        return 0;
+    if (!error_clear_if(err, ERR_BODY_TOO_LARGE))
+        return -1;
+    return remote_list(tree->cli, tree->session, path, 1, &answer, err) < 0
+               ? -1
+               : tree_take_list(tree, &answer, waiting, err);
+}
+
+bool tree_has_folder(const struct tree *tree, const char *path)
+{
+    const char *text = json_string_value(json_object_get(tree->entries, path));
+    return text && str_starts_with(text, TEXT_FOLDER);
 }
 
 /* The targets of the remote links, in pairs of lines; a link with a line break is left out. */
@@ -67,19 +171,15 @@ static void list_links(struct tree *tree)
 
 int tree_list(struct tree *tree, struct error **err)
 {
-    json_auto_t *answer = NULL;
-    size_t index, length = strlen(tree->there);
-    json_t *entry;
+    const char *path;
+    const json_t *text;
     bool has_links = false;
-    json_t *message = json_pack("{s:s, s:i}", "path", tree->there, "depth", DEPTH_MAX);
-    if (remote_call(tree->cli, tree->session, "ListDir", message, &answer, err) < 0)
-        return -1;
-    json_array_foreach (json_object_get(answer, "entries"), index, entry) {
-        const char *path = json_string_value(json_object_get(entry, "path"));
-        if (path && strlen(path) > length + 1)
-            json_object_set(tree->entries, path + length + 1, entry);
-        has_links |= tree_is_link(entry);
-    }
+    json_auto_t *waiting = json_pack("[s]", "");
+    for (size_t i = 0; i < json_array_size(waiting); i++)
+        if (list_below(tree, json_string_value(json_array_get(waiting, i)), waiting, err) < 0)
+            return -1;
+    json_object_foreach (tree->entries, path, text)
+        has_links |= str_equal(json_string_value(text), TEXT_LINK);
     if (has_links)
         list_links(tree);
     return 0;
@@ -98,33 +198,29 @@ static bool link_differs(const struct tree *tree, const char *path)
     return !str_equal(json_string_value(json_object_get(tree->links, path)), says);
 }
 
-/* Modes of files and folders, sizes and times of files. */
-static bool entry_differs(const struct stat *here, const json_t *there)
+static void write_text(const struct stat *here, char text[TEXT_SIZE])
 {
-    const char *type = json_string_value(json_object_get(there, "type"));
-    const char *size = json_string_value(json_object_get(there, "size"));
-    const char *modified = json_string_value(json_object_get(there, "modifiedTime"));
-    char text[48] = "";
+    char modified[48] = "";
+    unsigned mode = here->st_mode & 0777;
     struct tm tm;
-    if (!there || S_ISLNK(here->st_mode) || tree_is_link(there) ||
-        (here->st_mode & 0777) != json_integer_value(json_object_get(there, "mode")))
-        return true;
-    if (S_ISDIR(here->st_mode))
-        return !str_equal(type, "FILE_TYPE_DIRECTORY");
-    if (gmtime_r(&here->st_mtim.tv_sec, &tm)) {
-        size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-        snprintf(text + length, sizeof text - length, ".%09ldZ", here->st_mtim.tv_nsec);
-    }
-    return !str_equal(type, "FILE_TYPE_FILE") || !size ||
-           strtoll(size, NULL, 10) != here->st_size || !modified || !str_equal(modified, text);
+    if (gmtime_r(&here->st_mtim.tv_sec, &tm))
+        strftime(modified, sizeof modified, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (S_ISLNK(here->st_mode))
+        snprintf(text, TEXT_SIZE, TEXT_LINK);
+    else if (S_ISDIR(here->st_mode))
+        snprintf(text, TEXT_SIZE, TEXT_FOLDER " %o", mode);
+    else
+        snprintf(text, TEXT_SIZE, "file %o %lld %s.%09ldZ", mode, (long long)here->st_size,
+                 modified, here->st_mtim.tv_nsec);
 }
 
 /* Whether the path below both is another here than there, or is missing there (no entry). */
 static bool tree_differs(const struct tree *tree, const char *path, const struct stat *here)
 {
-    const json_t *there = json_object_get(tree->entries, path);
-    bool are_links = S_ISLNK(here->st_mode) && there && tree_is_link(there);
-    return are_links ? link_differs(tree, path) : entry_differs(here, there);
+    char text[TEXT_SIZE];
+    write_text(here, text);
+    return !str_equal(json_string_value(json_object_get(tree->entries, path)), text) ||
+           (S_ISLNK(here->st_mode) && link_differs(tree, path));
 }
 
 /* --- the local folder --- */

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "base/buffer.h"
@@ -15,8 +16,8 @@ struct tree {
     struct cli *cli;
     const struct session *session;
     const char *here;  /* the folder of this machine */
-    const char *there; /* that of the sandbox, absolute */
-    json_t *entries;   /* path below there: entry, as ListDir gives it */
+    const char *there; /* that of the sandbox, absolute, without empty, "." and ".." parts */
+    json_t *entries;   /* path below there: a text that equal files have in common */
     json_t *links;     /* path below the remote folder: target of the link */
 };
 
@@ -26,6 +27,14 @@ void tree_deinit(struct tree *tree);
 
 /* Fill entries and links. */
 int tree_list(struct tree *tree, struct error **err);
+
+/* Take the entries of an answer to ListDir. The paths of its folders are added to folders, if that
+ * is not NULL. */
+int tree_take_list(struct tree *tree, const struct buffer *answer, json_t *folders,
+                   struct error **err);
+
+/* Return whether an entry is a folder, and not a link to one. */
+bool tree_has_folder(const struct tree *tree, const char *path);
 
 /* Call take() for each file, folder and link here, a folder before its contents. Equal entries are
  * removed from entries. */

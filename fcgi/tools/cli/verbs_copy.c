@@ -28,9 +28,12 @@
 #define BATCH_SIZE    (2 * PART_SIZE)
 #define LIST_MAX      (256 * 1024 * 1024)
 #define RUN_TIMEOUT_S 3600
-#define MODE_USUAL    0644
 
-#define TYPE_BYTES    "Content-Type: application/octet-stream"
+/* A temporary name has the target's name at its beginning, as far as both fit with the number of a
+ * part, or with the dot and the ending of an archive. */
+#define TARGET_NAME_MAX (NAME_MAX - 32)
+
+#define TYPE_BYTES      "Content-Type: application/octet-stream"
 
 const struct cli_option cp_options[] = {{NULL, 0, NULL, NULL}};
 
@@ -71,6 +74,19 @@ static uint64_t hash(const char *text)
     return value;
 }
 
+static char *temporary_name(const char *target, const char *identity)
+{
+    const char *name = path_base(target);
+    size_t kept = TARGET_NAME_MAX;
+    if (strlen(name) <= kept)
+        return xasprintf("%s.sandlot-%016llx", target, (unsigned long long)hash(identity));
+    while (kept && ((unsigned char)name[kept] & 0xc0) == 0x80) /* in the middle of a character */
+        kept--;
+    autofree char *whole = xasprintf("%s %s", target, identity);
+    return xasprintf("%.*s.sandlot-%016llx", (int)((size_t)(name - target) + kept), target,
+                     (unsigned long long)hash(whole));
+}
+
 /* The temporary name of a folder until it is complete. Other copies to the same place come from
  * another machine or another folder. */
 static char *unfinished(const char *target, const char *source)
@@ -79,7 +95,7 @@ static char *unfinished(const char *target, const char *source)
     autofree char *folder = getcwd(NULL, 0);
     gethostname(host, sizeof host);
     autofree char *identity = xasprintf("%s %s %s %s", host, folder ? folder : "", source, target);
-    return xasprintf("%s.sandlot-%016llx", target, (unsigned long long)hash(identity));
+    return temporary_name(target, identity);
 }
 
 /* A name for the parts of this file in its present version. */
@@ -89,7 +105,7 @@ static char *part_prefix(const char *path, const struct stat *status, const char
     autofree char *identity =
         xasprintf("%s %lld %lld.%09ld", whole ? whole : path, (long long)status->st_size,
                   (long long)status->st_mtim.tv_sec, status->st_mtim.tv_nsec);
-    return xasprintf("%s.sandlot-%016llx", target, (unsigned long long)hash(identity));
+    return temporary_name(target, identity);
 }
 
 static int send_part(struct copy *copy, FILE *file, int64_t at, int64_t size, const char *part,
@@ -140,10 +156,14 @@ static int send_in_parts(struct copy *copy, FILE *file, const char *path, const 
     return join_parts(copy, parts, target, err);
 }
 
+/* A file that was there has kept its mode. */
 static int set_mode(struct copy *copy, const char *target, unsigned mode, struct error **err)
 {
     char octal[8];
-    if (mode == MODE_USUAL)
+    remote_entry_auto entry = {.path = NULL};
+    if (remote_look(copy->cli, &copy->session, target, &entry, err) < 0)
+        return -1;
+    if (entry.mode == mode)
         return 0;
     snprintf(octal, sizeof octal, "%o", mode);
     json_t *call = json_pack("{s:s, s:[s, s]}", "cmd", "chmod", "args", octal, target);
@@ -314,7 +334,9 @@ static int copy_up(struct copy *copy, const char *source, const char *path, stru
 
 /* --- down --- */
 
-static int look_at_file(struct copy *copy, const char *path, char etag[128], struct error **err)
+/* *size: of the file that a link leads to, too; 0: not known. */
+static int look_at_file(struct copy *copy, const char *path, char etag[128], int64_t *size,
+                        struct error **err)
 {
     autofree char *url = remote_file_url(&copy->session, path);
     exchange_auto exchange = {
@@ -325,6 +347,7 @@ static int look_at_file(struct copy *copy, const char *path, char etag[128], str
         return error_set(err, exchange.status == 404 ? ERR_NOT_FOUND : ERR_INTERNAL,
                          "cannot read %s in the sandbox (status %ld)", path, exchange.status);
     memcpy(etag, exchange.etag, sizeof exchange.etag);
+    *size = exchange.length > 0 ? exchange.length : 0;
     return 0;
 }
 
@@ -344,16 +367,24 @@ static int receive_bytes(struct copy *copy, const char *path, FILE *file, int64_
         .shown = copy->shown,
         .shown_from = from,
     };
-    if (exchange_run(copy->cli, &exchange, err) < 0)
-        return -1;
-    if (fflush(file) != 0)
+    int rc = exchange_run(copy->cli, &exchange, err);
+    if (rc == 0 && fflush(file) != 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot write the received data");
-    return exchange.status == (from ? 206 : 200) ? 0 : api_error(&exchange, err);
+    if (rc == 0 && exchange.status != (from ? 206 : 200))
+        rc = api_error(&exchange, err);
+    /* Bytes of another version must not be continued as if they were of this one. */
+    if (rc < 0 && etag && (exchange.status == 200 || exchange.status == 206) &&
+        !str_equal(exchange.etag, etag)) {
+        fflush(file);
+        (void)!ftruncate(fileno(file), 0);
+    }
+    return rc;
 }
 
 /* A sandbox can find out this name, and an earlier copy may have put a link there. So it is a file
  * of this user with no other name, or it is not used. */
-static int open_part(const char *part, int64_t size, struct stat *status, struct error **err)
+static int open_part(const char *part, int64_t size, struct stat *status, int64_t *free_bytes,
+                     struct error **err)
 {
     struct statvfs room;
     autoclose int fd =
@@ -364,7 +395,9 @@ static int open_part(const char *part, int64_t size, struct stat *status, struct
         return error_set(err, ERR_INTERNAL,
                          "%s is not the file of an interrupted copy; remove it and try again",
                          part);
-    if (fstatvfs(fd, &room) == 0 && size > status->st_size &&
+    bool is_known = fstatvfs(fd, &room) == 0;
+    *free_bytes = is_known ? (int64_t)(room.f_bavail * room.f_frsize) : size;
+    if (is_known && size > status->st_size &&
         (uint64_t)(size - status->st_size) / room.f_frsize > room.f_bavail)
         return error_set(err, ERR_INTERNAL,
                          "%s has %lld bytes, and this machine's disk has too little space", part,
@@ -372,20 +405,24 @@ static int open_part(const char *part, int64_t size, struct stat *status, struct
     return steal_fd(&fd);
 }
 
-static int receive_into(struct copy *copy, const struct remote_entry *entry, const char *part,
-                        const char *etag, struct error **err)
+/* A new copy takes the file as it is now, which may have grown since it was looked at. A continued
+ * one takes the rest of the version that was begun. */
+static int receive_into(struct copy *copy, const struct remote_entry *entry, int64_t size,
+                        const char *part, const char *etag, struct error **err)
 {
     struct stat status;
-    autoclose int fd = open_part(part, entry->size, &status, err);
+    int64_t free_bytes = 0;
+    autoclose int fd = open_part(part, size, &status, &free_bytes, err);
     autofclose FILE *file = fd < 0 ? NULL : fdopen(fd, "a");
     if (!file)
         return -1;
     steal_fd(&fd);
-    if (status.st_size < entry->size || (!entry->size && !status.st_size))
-        if (receive_bytes(copy, entry->path, file, status.st_size, entry->size - status.st_size,
-                          etag, err) < 0)
+    bool continues = status.st_size > 0;
+    if (!continues || status.st_size < size)
+        if (receive_bytes(copy, entry->path, file, status.st_size,
+                          continues ? size - status.st_size : free_bytes, etag, err) < 0)
             return -1;
-    if (fstat(fileno(file), &status) < 0 || status.st_size != entry->size) {
+    if (continues && (fstat(fileno(file), &status) < 0 || status.st_size != size)) {
         unlink(part);
         return error_set(err, ERR_INTERNAL, "%s changed during the copy", entry->path);
     }
@@ -398,24 +435,28 @@ static int receive_file(struct copy *copy, const struct remote_entry *entry, con
                         struct error **err)
 {
     char etag[128];
-    if (look_at_file(copy, entry->path, etag, err) < 0)
+    int64_t size = 0;
+    if (look_at_file(copy, entry->path, etag, &size, err) < 0)
         return -1;
     autofree char *identity = xasprintf("%s %s", copy->session.id, etag);
-    autofree char *part =
-        xasprintf("%s.sandlot-%016llx", target, (unsigned long long)hash(identity));
-    if (receive_into(copy, entry, part, etag, err) < 0)
+    autofree char *part = temporary_name(target, identity);
+    if (!*etag) /* a file of the kernel has no versions: a part of it cannot be continued */
+        unlink(part);
+    if (receive_into(copy, entry, size, part, etag, err) < 0)
         return -1;
     if (rename(part, target) < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot write %s", target);
     return 0;
 }
 
-/* A previous archive is still right if no file has changed since it was started. */
-#define PACK_FOLDER                                                                   \
-    "cd \"$1\" || exit; "                                                             \
-    "[ -f \"$2\" ] && changed=$(find . -cnewer \"$2\" 2>/dev/null) && "               \
-    "[ -z \"$changed\" ] && exit; "                                                   \
-    ": >\"$2.begun\" && tar -cf \"$2.new\" . && touch -r \"$2.begun\" \"$2.new\" && " \
+/* A previous archive is still right if no file has changed since it was started. A file that
+ * changes while tar reads it is 1 to GNU tar, and no failure here. */
+#define PACK_FOLDER                                                                     \
+    "cd \"$1\" || exit; "                                                               \
+    "[ -f \"$2\" ] && changed=$(find . -cnewer \"$2\" 2>/dev/null) && "                 \
+    "[ -z \"$changed\" ] && exit; "                                                     \
+    ": >\"$2.begun\" && { tar -cf \"$2.new\" . || { [ $? = 1 ] && "                     \
+    "tar --version | grep -q \"GNU tar\"; }; } && touch -r \"$2.begun\" \"$2.new\" && " \
     "mv -f \"$2.new\" \"$2\"; code=$?; rm -f \"$2.begun\" \"$2.new\"; exit $code"
 
 static int pack_there(struct copy *copy, const char *path, const char *archive, struct error **err)

@@ -2,6 +2,7 @@
 /* Volumes and the files in them, which need no sandbox. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "cli/verbs.h"
 
 #define BYTES "application/octet-stream"
+#define PART  ".sandlot-part" /* behind the name of a download that is not complete */
 
 /* --- volumes --- */
 
@@ -186,7 +188,8 @@ int verb_volume_get(struct cli_call *call, struct error **err)
     autofree char *target = !asked      ? xstrdup(base)
                             : is_folder ? xasprintf("%s/%s", asked, base)
                                         : xstrdup(asked);
-    autofree char *part = xasprintf("%s.sandlot-part", target);
+    int most = (int)(path_base(target) - target) + NAME_MAX - (int)strlen(PART);
+    autofree char *part = xasprintf("%.*s" PART, most, target);
     FILE *file = fopen(part, "we");
     if (!file)
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot write %s", part);

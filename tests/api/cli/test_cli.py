@@ -426,6 +426,18 @@ def test_sync_sends_what_differs(cli, sandbox, folder, tmp_path):
     assert_same_tree(folder, tmp_path / "back")
 
 
+def test_sync_to_paths_with_slashes_and_dots(cli, sandbox, folder):
+    (folder / "dangling").unlink()
+    (folder / "link").unlink()
+    assert cli.json("sync", folder, "work:dotted/") == {"sent": 4, "removed": 0}
+    for target in ("work:dotted/", "work:./dotted", "work:dotted/../dotted/."):
+        assert cli.json("sync", "--delete", folder, target) == {"sent": 0, "removed": 0}
+    # A file takes the place of a folder, whose contents go with it.
+    sandbox.data.check("cd ~/dotted && touch extra && rm run && mkdir run && touch run/one run/two")
+    assert cli.json("sync", "--delete", folder, "work:dotted/") == {"sent": 1, "removed": 4}
+    assert cli.say("exec", "work", "dotted/run") == "it runs\n"
+
+
 def test_a_sync_that_is_killed_leaves_no_file(cli, sandbox, folder, tmp_path):
     tar = tmp_path / "tar"
     tar.write_text("#!/bin/sh\nkill -9 $PPID\n", encoding="utf-8")

@@ -100,3 +100,53 @@ def test_output_of_a_program_that_cannot_be_written(cli, sandbox):
 def test_an_argument_that_is_not_text_is_not_left_out(cli, sandbox):
     done = cli("exec", "work", "echo", "one", os.fsdecode(b"\xff"))
     assert done.returncode == 2 and b"argument 2 of the command is not text in UTF-8" in done.stderr, done
+
+
+# --- files and folders that are not as usual ---
+
+
+def inside(cli, script):
+    return cli.say("exec", "-n", "work", "sh", "-c", script)
+
+
+def test_cp_of_links_and_of_files_that_grow(cli, sandbox, tmp_path):
+    """A link has a size of its own, a file of /proc has none, and a log is longer a moment later."""
+    inside(cli, "echo behind >/tmp/behind && ln -s behind /tmp/to-behind && mkdir /tmp/live")
+    cli.say("cp", "work:/tmp/to-behind", tmp_path)
+    assert (tmp_path / "to-behind").read_bytes() == b"behind\n"
+    cli.say("cp", "work:/proc/version", tmp_path)
+    assert (tmp_path / "version").read_bytes().startswith(b"Linux")
+    grow = "until [ -e /tmp/enough ]; do echo line; sleep 0.002; done >/tmp/live/log"
+    with cli.begin("exec", "-n", "work", "sh", "-c", f"echo begun; {grow}", stdout=subprocess.PIPE) as growing:
+        assert growing.stdout.readline() == b"begun\n"
+        cli.say("cp", "work:/tmp/live/log", tmp_path)
+        cli.say("cp", "work:/tmp/live", tmp_path)
+        inside(cli, "touch /tmp/enough")
+    for log in (tmp_path / "log", tmp_path / "live" / "log"):
+        assert set(log.read_bytes().splitlines()[:-1]) <= {b"line"}
+    assert not list(tmp_path.glob("*.sandlot-*"))
+
+
+def test_cp_keeps_long_names_and_sets_the_usual_mode(cli, sandbox, tmp_path):
+    long = tmp_path / ("nn" + "ä" * 124)
+    long.write_bytes(b"long\n")
+    long.chmod(0o644)
+    cli.say("cp", long, "work:/tmp")
+    (tmp_path / "again").mkdir()
+    cli.say("cp", f"work:/tmp/{long.name}", tmp_path / "again")
+    assert (tmp_path / "again" / long.name).read_bytes() == b"long\n"
+    inside(cli, "install -m 755 /dev/null /tmp/was-executable")
+    cli.say("cp", long, "work:/tmp/was-executable")
+    assert inside(cli, "stat -c %a /tmp/was-executable") == "644\n"
+
+
+@pytest.mark.long
+def test_sync_of_more_files_than_a_listing_has(cli, sandbox, tmp_path):
+    tree = tmp_path / "many"
+    for name in ("a", "b/below", "c"):
+        (tree / name).mkdir(parents=True)
+        for number in range(7000):
+            (tree / name / str(number)).touch()
+    assert cli.json("sync", tree, "work:many") == {"sent": 21004, "removed": 0}
+    (tree / "b" / "below" / "17").unlink()
+    assert cli.json("sync", "--delete", tree, "work:many") == {"sent": 0, "removed": 1}

@@ -221,6 +221,8 @@ def test_what_else_is_refused(kept):
     coded = kept.put_octets("/a", b"x", headers={"Content-Encoding": "gzip"})
     assert_error(coded, 415, "unsupported_media_type")
     assert coded.headers["accept-encoding"] == "identity"
+    ranged = kept.put_octets("/a", b"x", headers={"Content-Range": "bytes 0-0/2"})
+    assert_error(ranged, 422, "invalid_request", "Content-Range")
     assert_error(kept.list("/", limit="0"), 422, "invalid_request", "limit")
     assert_error(kept.list("/", limit="1001"), 422, "invalid_request", "limit")
     assert_error(kept.remove("/a", recursive="yes"), 422, "invalid_request", "recursive")

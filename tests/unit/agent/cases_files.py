@@ -114,6 +114,11 @@ class Files(AgentTest):
         self.error(self.put_parts([("file", self.folder + "/cut", b"x")], end=b""), 400)
         self.error(self.agent.send("POST", "/files", b"x", {"Content-Type": "multipart/form-data"}),
                    400)
+        other = self.multipart([("upload", self.folder + "/other", b"x")])
+        kind = {"Content-Type": "multipart/form-data; boundary=BoUnDaRy"}
+        self.assertEqual(self.agent.send("POST", "/files", other, kind).json(), [])
+        message = self.error(self.agent.send("POST", "/files", other, kind | {"X-Request-Id": "abc"}), 400)
+        self.assertIn("no part with the name 'file'", message)
 
     # --- what an upload leaves that is refused or breaks off ---
 

@@ -35,6 +35,13 @@ class Names(AgentTest):
             refused.close()
         self.named("POST", "/files?path=/x&download=1", "download", b"x", {"Content-Type": "application/octet-stream"})
 
+    def test_paths(self):
+        octets = {"Content-Type": "application/octet-stream"}
+        for path in (self.folder, "/dev/null", "~none", "/" + "x" * 5000):
+            self.named("GET", "/files?path=" + quote(path), "path")
+        self.named("POST", "/files?path=", "path", b"x", octets)
+        self.named("POST", "/files?path=~none", "path", b"x", octets)
+
     def test_parameters_that_come_twice(self):
         for query, field in (("path=/etc/passwd&path=/etc/group", "path"), ("path=/etc/passwd&PATH=/etc/group", "path"),
                              ("path=/etc/passwd&username=root&username=", "username")):

@@ -43,9 +43,9 @@ static int open_file(const char *path, struct stat *status, int *fd, struct rpc_
     if (opened < 0 || fstat(opened, status) < 0)
         return rpc_error_set_errno(error, errno, "cannot open '%s'", path);
     if (S_ISDIR(status->st_mode))
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "path '%s' is a directory", path);
+        return rpc_error_set_field(error, "path", "path '%s' is a directory", path);
     if (!S_ISREG(status->st_mode))
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a regular file", path);
+        return rpc_error_set_field(error, "path", "'%s' is not a regular file", path);
     *fd = steal_fd(&opened);
     return 0;
 }
@@ -293,9 +293,11 @@ int files_get_finish(struct request *request, struct rpc_error *error)
     struct file file = {.gzip = false};
     if (files_user(request, &user, error) < 0 ||
         request_argument(request, "path", &text, error) < 0 ||
-        request_argument(request, "download", &download, error) < 0 ||
-        paths_resolve(text ? text : "", &user, &path, error) < 0 ||
-        open_file(path, &file.status, &fd, error) < 0)
+        request_argument(request, "download", &download, error) < 0)
+        return -1;
+    if (paths_resolve(text ? text : "", &user, &path, error) < 0)
+        return rpc_error_name(error, "path");
+    if (open_file(path, &file.status, &fd, error) < 0)
         return -1;
     enum coding coding = coding_choose(httpd_header(&request->http, "Accept-Encoding"));
     if (coding == CODING_NONE)

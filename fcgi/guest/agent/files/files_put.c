@@ -66,8 +66,9 @@ static int place_drafts(struct upload *upload, struct rpc_error *error)
 static int open_target(struct upload *upload, const char *text, struct rpc_error *error)
 {
     autofree char *target = NULL;
-    if (paths_resolve(text, &upload->user, &target, error) < 0 ||
-        check_new_target(upload, target, error) < 0 ||
+    if (paths_resolve(text, &upload->user, &target, error) < 0)
+        return upload->path ? rpc_error_name(error, "path") : -1;
+    if (check_new_target(upload, target, error) < 0 ||
         (upload->draft_count == DRAFTS_MAX && place_drafts(upload, error) < 0) ||
         paths_make_parents(target, &upload->user, error) < 0)
         return -1;
@@ -133,7 +134,7 @@ static int begin_body(struct upload *upload, struct rpc_error *error)
         return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE,
                              "the body must be multipart/form-data or application/octet-stream");
     if (!upload->path)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "path is missing");
+        return rpc_error_set_field(error, "path", "path is missing");
     return open_target(upload, upload->path, error);
 }
 
@@ -206,6 +207,10 @@ int files_put_finish(struct request *request, struct rpc_error *error)
         (upload->multipart && multipart_end(upload->multipart, error) < 0))
         return -1;
     close_target(upload);
+    /* Clients of E2B get an empty list. */
+    if (!json_array_size(upload->written) && request_is_strict(request))
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "the body has no part with the name 'file', so nothing was written");
     if (place_drafts(upload, error) < 0)
         return -1;
     return httpd_reply_json(&request->http, 200, steal_pointer(&upload->written));

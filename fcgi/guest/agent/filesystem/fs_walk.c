@@ -63,12 +63,17 @@ static int refuse(const struct fs_walk *walk, struct rpc_error *error)
         walk->path, GUEST_LISTED_MAX, walk->depth, walk->depth == 1 ? "" : "s", GUEST_LISTED_MAX);
 }
 
-/* Appends the entries. Returns whether they were few enough. */
-static bool list_tree(const struct fs_walk *walk, FTS *tree, struct buffer *answer)
+/* Appends the entries. Returns whether they were few enough. *errnum: why the directory itself
+ * cannot be read, or 0. A directory below it that cannot be read comes twice as well. */
+static bool list_tree(const struct fs_walk *walk, FTS *tree, struct buffer *answer, int *errnum)
 {
     size_t listed = 0;
+    *errnum = 0;
     for (FTSENT *file; (file = fts_read(tree)) && !buffer_overflowed(answer);) {
-        if (file->fts_level > 0 && file->fts_info != FTS_DP && file->fts_info != FTS_NS) {
+        if (file->fts_level == 0 && file->fts_info == FTS_DNR)
+            *errnum = file->fts_errno;
+        if (file->fts_level > 0 && file->fts_info != FTS_DP && file->fts_info != FTS_DNR &&
+            file->fts_info != FTS_NS) {
             if (listed == GUEST_LISTED_MAX)
                 return false;
             append_entry(walk, answer, file, !listed++);
@@ -96,8 +101,12 @@ int fs_walk_list(const void *context, struct buffer *answer, struct rpc_error *e
         return rpc_error_set_errno(error, errno, "cannot list '%s'", walk->path);
     if (!walk->binary)
         buffer_append_string(answer, "{\"entries\":[");
-    bool whole = list_tree(walk, tree, answer);
+    int errnum;
+    bool whole = list_tree(walk, tree, answer, &errnum);
     fts_close(tree);
+    if (errnum)
+        return rpc_error_set_errno(error, rpc_errno_of_reading(errnum), "cannot list '%s'",
+                                   walk->path);
     if (!whole)
         return refuse(walk, error);
     if (!walk->binary)
