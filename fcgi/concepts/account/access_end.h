@@ -37,5 +37,6 @@ int access_end_of_login(struct db *db, const char *user_id, const char *login_id
                         const char *except_id, struct error **err);
 
 /* For the dispatcher, outside a transaction: schedule the end of the connections for the next
- * sandboxes of a team. Teams take turns, also after a failure. *worked: there was such a team. */
+ * sandboxes of a team. Teams take turns, also after a failure. *worked: there was such a team;
+ * false if the database takes no change at all. */
 int access_end_next(struct db *db, bool *worked, struct error **err);

@@ -249,8 +249,9 @@ int access_end_next(struct db *db, bool *worked, struct error **err)
     *worked = piece.found;
     /* A row of this team may be locked for long. */
     if (result < 0 && piece.found)
-        db_exec(db, &defer_statement,
-                DB_ARGS(db_i64(clock_in_ms(AGAIN_AFTER_MS)), db_text(piece.ended.team_id)), NULL,
-                &ignored);
+        *worked =
+            db_exec(db, &defer_statement,
+                    DB_ARGS(db_i64(clock_in_ms(AGAIN_AFTER_MS)), db_text(piece.ended.team_id)),
+                    NULL, &ignored) == 0;
     return result;
 }

@@ -20,5 +20,6 @@ int token_key_note_new(struct db *db, const struct principal *principal, const c
                        struct error **err);
 
 /* For the dispatcher: end the tokens of one key that has expired. *worked: there was one. After a
- * failure, other expired keys come first for two seconds. */
+ * failure, other expired keys come first for two seconds. If the database takes no change at all,
+ * *worked is false, so that the dispatcher waits a moment. */
 int token_key_expire_next(struct db *db, bool *worked, struct error **err);

@@ -125,8 +125,8 @@ int token_key_expire_next(struct db *db, bool *worked, struct error **err)
     int result = db_transaction(db, end_body, id, err);
     /* A row of a sandbox of this key may be locked for long. */
     if (result < 0)
-        db_exec(db, &defer_statement,
-                DB_ARGS(db_i64(clock_in_ms(AGAIN_AFTER_MS)), db_text(id), db_i64(now_ms)), NULL,
-                &ignored);
+        *worked = db_exec(db, &defer_statement,
+                          DB_ARGS(db_i64(clock_in_ms(AGAIN_AFTER_MS)), db_text(id), db_i64(now_ms)),
+                          NULL, &ignored) == 0;
     return result;
 }

@@ -134,11 +134,6 @@ int audit_begin(struct audit *audit, struct db *db, const struct keyring *ring, 
     return 0;
 }
 
-static bool is_refusal(const struct error *failure)
-{
-    return failure->code == ERR_INSUFFICIENT_SCOPE || failure->code == ERR_TEAM_FORBIDDEN;
-}
-
 /* Write the row that ends the first one. */
 static int put_end(struct audit *audit, const struct error *failure, struct error **err)
 {
@@ -146,11 +141,7 @@ static int put_end(struct audit *audit, const struct error *failure, struct erro
         memcpy(audit->entry.begun_id, audit->entry.id, ID_SIZE);
     if (failure)
         TAKE(audit->entry.error, error_api_code(failure->code));
-    return put(audit,
-               !failure                                    ? AUDIT_DONE
-               : !audit->is_written && is_refusal(failure) ? AUDIT_REFUSED
-                                                           : AUDIT_FAILED,
-               err);
+    return put(audit, failure ? AUDIT_FAILED : AUDIT_DONE, err);
 }
 
 /* Work on a copy: the transaction may run again, and audit->entry must stay that of the first
@@ -177,8 +168,7 @@ int audit_end(struct audit *audit, const struct error *failure, struct error **e
         db_accompany(audit->db, NULL);
     }
     bool is_due = audit->is_written ? failure || !(is_one || audit->is_told)
-                  : failure         ? is_refusal(failure)
-                                    : !audit->only_changes;
+                                    : !failure && !audit->only_changes;
     int result = is_due ? put_end(audit, failure, err) : 0;
     audit->action = NULL;
     return result;

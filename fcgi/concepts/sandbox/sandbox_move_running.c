@@ -16,6 +16,9 @@
 #define BUSY_MS  500 /* another process works on it */
 #define AGAIN_MS 2000
 #define LOOK_MS  1000 /* at volumes that are moving */
+/* For a dispatcher that holds the copy on one of the hosts (worker/hold.h). The sandbox is paused
+ * meanwhile. */
+#define HOLD_WAIT_MS 5000
 /* attempts at a step, for example a resume without room; then the sandbox stays paused */
 #define ATTEMPTS_MOST 60
 
@@ -105,8 +108,10 @@ static int note_move(struct db *db, const char *id, struct error **err)
 static int carry(struct moving *moving, struct error **err)
 {
     work_auto work = {.worker = moving->worker};
-    if (work_begin_move(&work, moving->worker, moving->move.id, 0, note_move, err) < 0)
-        return -1;
+    int64_t give_up_ms = clock_monotonic_ms() + HOLD_WAIT_MS;
+    while (work_begin_move(&work, moving->worker, moving->move.id, 0, note_move, err) < 0)
+        if (wait_while_busy(moving->worker, give_up_ms, err) < 0)
+            return -1;
     return work_run_move(&work, err);
 }
 

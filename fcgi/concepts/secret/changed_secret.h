@@ -20,5 +20,6 @@ int changed_secret_note(struct db *db, const char *team_id, const char *name, st
 void changed_secret_spread(struct db *db, const char *team_id, const char *name);
 
 /* Do the next piece of the work that is due, of the secret that has waited for longest. *worked:
- * something was due. After a failure, other secrets come first for two seconds. */
+ * something was due. After a failure, other secrets come first for two seconds. If the database
+ * takes no change at all, *worked is false, so that the dispatcher waits a moment. */
 int changed_secret_next(struct db *db, bool *worked, struct error **err);

@@ -140,9 +140,9 @@ int changed_secret_next(struct db *db, bool *worked, struct error **err)
     *worked = piece.found;
     /* The row of a sandbox may be locked for long. */
     if (result < 0 && piece.found)
-        db_exec(db, &defer_statement,
-                DB_ARGS(db_i64(clock_in_ms(AGAIN_MS)), db_text(piece.row.team_id),
-                        db_text(piece.row.name)),
-                NULL, &ignored);
+        *worked = db_exec(db, &defer_statement,
+                          DB_ARGS(db_i64(clock_in_ms(AGAIN_MS)), db_text(piece.row.team_id),
+                                  db_text(piece.row.name)),
+                          NULL, &ignored) == 0;
     return result;
 }

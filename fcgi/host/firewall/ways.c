@@ -17,12 +17,15 @@ static const struct kind kept = {0, EGRESS_WAYS_KEPT, EGRESS_WAYS_KEPT_TEAM_MAX,
 static const struct kind once = {EGRESS_WAYS_KEPT, EGRESS_WAYS_MAX, EGRESS_WAYS_ONCE_TEAM_MAX,
                                  false};
 
+/* ways_ended() notes the end before it subtracts the connection, so the connections are read
+ * first. */
 static bool is_free(struct ways *ways, int number, int64_t now_ms, const struct kind *kind)
 {
     int64_t used_at_ms = ways->all[number].used_at_ms;
-    bool rests = now_ms - used_at_ms > WAY_REST_MS &&
-                 now_ms - atomic_load(&ways->ended_at_ms[number]) > WAY_REST_MS;
-    return !(kind->shared && atomic_load(&ways->connections[number])) && (!used_at_ms || rests);
+    if (kind->shared && atomic_load(&ways->connections[number]))
+        return false;
+    return !used_at_ms || (now_ms - used_at_ms > WAY_REST_MS &&
+                           now_ms - atomic_load(&ways->ended_at_ms[number]) > WAY_REST_MS);
 }
 
 static int take(struct ways *ways, const struct kind *kind, const struct way *asked, int64_t now_ms)

@@ -186,11 +186,11 @@ def test_what_would_fill_the_cache_is_not_kept(exposing, stack):
 
     def visit(token):
         for _ in range(120):
-            assert preview.request("GET", "/", headers={"X-Access-Token": f"slt_{token}"}).status == 200
+            assert preview.request("GET", "/", headers={"E2b-Traffic-Access-Token": token}).status == 200
 
-    asked_each_time = statements_of(stack, lambda: visit("x" * 253))
+    asked_each_time = statements_of(stack, lambda: visit("x" * 257))
     assert asked_each_time >= 120
-    assert statements_of(stack, lambda: visit("x" * 252)) < asked_each_time / 2
+    assert statements_of(stack, lambda: visit("x" * 256)) < asked_each_time / 2
 
 
 def test_nothing_of_a_destroyed_sandbox_survives_a_second(exposing):

@@ -315,6 +315,17 @@ def test_the_pause_of_a_move_keeps_the_memory_when_its_dispatcher_dies(hosts, ru
     goes_on(hosts, running)
 
 
+def test_a_copy_that_a_dispatcher_holds_delays_a_move(hosts, running, stack, fault_points):
+    """Without waiting for the end of the hold, the sandbox would have been paused for nothing."""
+    fault_points.arm("moving.paused", "wait", PROGRAM)
+    stack.ctl("host", "drain", "other", "--move-running")
+    fault_points.reached("moving.paused", 60)
+    stack.query("INSERT INTO leases (name, holder, until_ms) SELECT CONCAT('copy/', id, '/', %s), 'a test',"
+                " UNIX_TIMESTAMP() * 1000 + 3000 FROM hosts WHERE name = 'local'", running.id)
+    fault_points.release("moving.paused")
+    goes_on(hosts, running)
+
+
 def test_a_resume_waits_and_a_delete_wins(hosts, running, api, stack, fault_points):
     fault_points.arm("moving.paused", "wait", PROGRAM)
     stack.ctl("host", "drain", "other", "--move-running")

@@ -228,6 +228,44 @@ TEST_WITH(a_key_with_a_locked_sandbox_delays_no_other, NULL, remove_all)
     assert_int_equal(keys_left(), 0);
 }
 
+static void refuse_changes(const char *table)
+{
+    say(xasprintf("CREATE TRIGGER %s_is_full BEFORE UPDATE ON %s FOR EACH ROW"
+                  " SIGNAL SQLSTATE '45000'",
+                  table, table));
+}
+
+static void take_changes(const char *table)
+{
+    say(xasprintf("DROP TRIGGER %s_is_full", table));
+}
+
+/* For example with a full disk. The dispatcher would try again and again, without a pause. */
+TEST_WITH(a_database_that_takes_no_change_is_left_in_peace, NULL, remove_all)
+{
+    static const char *const tables[] = {"sandboxes", "sandbox_token_keys", "ended_access"};
+    struct error *err = NULL;
+    bool worked;
+    put_sandboxes(&acme, "sbx_m", 1);
+    assert_ok(db_transaction(db, end_team, acme.id, &err));
+    server_say(raw, "UPDATE sandbox_token_keys SET ends_at_ms = 1");
+    server_say(raw, "UPDATE ended_access SET due_at_ms = 1");
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        refuse_changes(tables[i]);
+    assert_fails(token_key_expire_next(db, &worked, &err), ERR_INTERNAL);
+    error_clear(&err);
+    assert_false(worked);
+    assert_fails(access_end_next(db, &worked, &err), ERR_INTERNAL);
+    error_clear(&err);
+    assert_false(worked);
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        take_changes(tables[i]);
+    assert_ok(token_key_expire_next(db, &worked, &err));
+    assert_true(worked);
+    assert_ok(access_end_next(db, &worked, &err));
+    assert_true(worked);
+}
+
 TEST_WITH(many_sandboxes_of_a_key_end_with_their_teams, NULL, remove_all)
 {
     struct error *err = NULL;

@@ -253,6 +253,27 @@ TEST(a_secret_of_a_locked_sandbox_delays_no_other)
     assert_false(do_piece());
 }
 
+/* For example with a full disk. The dispatcher would try again and again, without a pause. */
+TEST(a_database_that_takes_no_change_is_left_in_peace)
+{
+    struct error *err = NULL;
+    bool worked;
+    put_sandbox(&acme, "sbx_f1", 1, MENTIONS);
+    assert_ok(changed_secret_note(db, acme.id, "token", &err));
+    server_say(raw, "UPDATE changed_secrets SET due_at_ms = 1");
+    server_say(raw, "CREATE TRIGGER full_1 BEFORE UPDATE ON sandboxes FOR EACH ROW"
+                    " SIGNAL SQLSTATE '45000'");
+    server_say(raw, "CREATE TRIGGER full_2 BEFORE UPDATE ON changed_secrets FOR EACH ROW"
+                    " SIGNAL SQLSTATE '45000'");
+    assert_fails(changed_secret_next(db, &worked, &err), ERR_INTERNAL);
+    error_clear(&err);
+    assert_false(worked);
+    server_say(raw, "DROP TRIGGER full_1");
+    server_say(raw, "DROP TRIGGER full_2");
+    assert_true(do_piece());
+    assert_false(do_piece());
+}
+
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
 
 TEST_GROUP(set_up, tear_down)
