@@ -200,7 +200,7 @@ static char taken_by(const struct process *process)
 static void add_row(const char *key, size_t due_ms)
 {
     char sql[96];
-    snprintf(sql, sizeof sql, "INSERT INTO builds VALUES ('%s', 'open', NULL, %zu, 1)", key,
+    snprintf(sql, sizeof sql, "INSERT INTO builds VALUES ('%s', 'open', NULL, 0, %zu)", key,
              due_ms);
     server_say(raw, sql);
 }
@@ -219,10 +219,10 @@ TEST_WITH(a_row_whose_transaction_failed_keeps_no_other_waiting, make_table, clo
     add_row("r2", 2);
     assert_fails_saying(db_transaction(db, fail_body, &taking, &err), ERR_INTERNAL, "stays due");
     assert_string_equal(taking.key, "r1");
-    assert_taken(&of_teams, "o", "r2", 2);
+    assert_taken(&of_teams, "o", "r2", 1);
     assert_taken(&of_teams, "o", "", 0);
     clock_sleep_ms(1100);
-    assert_taken(&of_teams, "o", "r1", 2);
+    assert_taken(&of_teams, "o", "r1", 1);
 }
 
 TEST_WITH(a_team_has_its_share_of_the_processes, make_table, close_all)
