@@ -67,7 +67,7 @@ int sandbox_create_check(struct worker *worker, const struct sandbox_create *req
 
 /* Create a sandbox and wait until it is ready. A failure leaves nothing behind. Errors:
  * ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details, ERR_STOPPED_QUOTA_EXCEEDED (the team
- * has more stopped sandboxes than its plan keeps), ERR_NAME_TAKEN. */
+ * has more paused sandboxes than its plan keeps), ERR_NAME_TAKEN. */
 int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct error **err);
 
