@@ -352,13 +352,18 @@ def test_a_password_stays_while_the_proxy_of_the_team_has_it(call, stack, accoun
     wait_until(lambda: not age() and names() == set(), 60, "the end of the other one")
 
 
-def test_a_password_needs_room_for_a_secret(call, account, sandbox):
+def test_passwords_have_room_beside_the_secrets_of_a_team(stack, call, account, sandbox):
     path = f"/sandboxes/{name_of(sandbox)}/network"
     proxy = {"address": "proxy.example:1080", "username": "me", "password": "p"}
     for n in range(100):
         assert account.api.request("PUT", f"/v1/secrets/s{n}", {"value": "v", "hosts": ["a.example"]}).status == 201
+    team = stack.query("SELECT id FROM teams WHERE slug = %s", account.team)[0]["id"]
+    rows = [f"('sec_{n:026}', '{team}', 'made-{n}', '[\"a.example\"]', '', 1, '', UNIX_TIMESTAMP() * 1000, UNIX_TIMESTAMP() * 1000)"
+            for n in range(900)]
+    stack.query("INSERT INTO secrets (id, team_id, name, hosts, value, for_sandboxes, created_by, created_at_ms, updated_at_ms) VALUES "
+                + ", ".join(rows))
     assert_refused(call("PUT", path, {"egressProxy": proxy}), 400, "/egressProxy/password")
-    assert account.api.request("DELETE", "/v1/secrets/s1").status == 204
+    stack.query("DELETE FROM secrets WHERE team_id = %s AND name = 'made-1'", team)
     assert call("PUT", path, {"egressProxy": proxy}).status == 204
 
 
