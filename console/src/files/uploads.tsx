@@ -163,7 +163,7 @@ export function UploadList(props: { uploads: Uploads }) {
       </ul>
       {all.length > SHOWN && (
         <p class="actions before-table">
-          {plural(all.length, 'upload')}, {formatNumber(all.length - shown.length)} of them not shown.
+          {plural(all.length, 'upload')}; the list shows {formatNumber(shown.length)}.
           {failed.length > 0 && (
             <Button small onClick={() => retry(failed)}>
               Try {formatNumber(failed.length)} again

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-/* RFC 6890 and its registries, without the documentation networks, which no network routes, and a
- * metadata address outside of them. */
+/* The networks of RFC 6890 and its registries, without the documentation networks, which no network
+ * routes, and a metadata address that the registries lack. */
 static const struct {
     const char *network;
     const char *reason;

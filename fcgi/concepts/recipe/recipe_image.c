@@ -27,8 +27,8 @@ static bool mentions(const json_t *value, const char *part)
     return false;
 }
 
-/* Return whether a Dockerfile seems to add a user or a group with the number of `user`: it adds
- * one, and has this number, which in Docker the first user gets by himself. */
+/* Return whether a Dockerfile seems to add a user or a group with the number of `user`: a command
+ * adds a user or a group, and a step has this number, which programs give to the first user. */
 static bool adds_user(const json_t *recipe)
 {
     static const char *const programs[] = {"useradd", "adduser", "groupadd", "addgroup"};

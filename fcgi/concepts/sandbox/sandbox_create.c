@@ -364,7 +364,8 @@ static int seal_envs(struct worker *worker, const struct sandbox_create *request
     return aead_seal(worker->ring, request->envs, strlen(request->envs), sandbox_id, sealed, err);
 }
 
-/* The time for the agent begins: that of an earlier instance may have been waited for. */
+/* Create the instance, and begin the time for its agent again: the wait for the agent of an earlier
+ * instance may have used it up. */
 static int make(struct work *work, const struct runtime_instance *instance, struct error **err)
 {
     if (work->runtime->ops->create(work->runtime, instance, err) < 0)

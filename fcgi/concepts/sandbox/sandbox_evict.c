@@ -138,7 +138,8 @@ static bool concerns_all(enum error_code code)
     return code == ERR_RUNTIME_UNAVAILABLE || code == ERR_DB_UNAVAILABLE;
 }
 
-/* Evict AT_ONCE of them; one that fails rests. Without the storage, none can be evicted. */
+/* Evict at most AT_ONCE sandboxes. A sandbox whose eviction fails rests. Without the storage of the
+ * archive, no sandbox can be evicted. */
 static int evict_all(struct worker *worker, struct objects *objects, char (*ids)[ID_SIZE],
                      unsigned count, struct error **err)
 {

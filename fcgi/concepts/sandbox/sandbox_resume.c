@@ -96,7 +96,8 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
         runtime->ops->resume(runtime, sandbox->instance_name, &sandbox->resources, false, origin,
                              err) < 0)
         return -1;
-    /* Its time begins now: the agent in the memory and the stop may have used up all of it. */
+    /* Begin the time for the agent again: the wait for the agent in the memory and the stop may
+     * have used up all of it. */
     work->agent_until = (struct deadline){0};
     *origin = RUNTIME_FROM_DISK;
     return init_without_memory(work, err);

@@ -138,7 +138,7 @@ static int admit(struct db *db, const struct put *put, struct error **err)
     if (made && count >= SECRETS_MADE_MAX)
         return error_set_field(err, ERR_INVALID_REQUEST, "/name",
                                "The sandboxes of the team use %d accounts of egress proxies with "
-                               "a password already; delete some of them first.",
+                               "a password already; delete sandboxes that use one first.",
                                SECRETS_MADE_MAX);
     if (!made && count >= SECRETS_PER_TEAM)
         return error_set_field(err, ERR_INVALID_REQUEST, "/name",

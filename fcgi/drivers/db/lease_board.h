@@ -14,8 +14,9 @@
  * errno. */
 int lease_board_open(void);
 
-/* Take a slot for this process. Its group has this number of processes; a team or user gets at most
- * `most` of them at once. Without this call, or without a free slot, this process bounds nobody. */
+/* Take a slot for this process. Its group has this number of processes. At most `most` processes of
+ * the group work for one team or user at once. Without this call, or without a free slot, this
+ * process bounds nobody. */
 void lease_board_join(unsigned group, unsigned processes, unsigned most);
 
 /* Return whether this process may work for the team (0: no team) and the user (0: no user). If so,

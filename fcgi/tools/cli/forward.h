@@ -12,8 +12,8 @@
 #include "base/buffer.h"
 #include "cli/api.h"
 
-/* The header for the token of a preview. Its other name is X-Access-Token, but programs have
- * headers of that name for their own servers. */
+/* The header for the token of a preview. The gate also reads X-Access-Token, but programs send that
+ * header to their own servers. */
 #define FORWARD_TOKEN_HEADER "E2b-Traffic-Access-Token"
 
 struct forward {

@@ -440,7 +440,7 @@ static int receive_file(struct copy *copy, const struct remote_entry *entry, con
         return -1;
     autofree char *identity = xasprintf("%s %s", copy->session.id, etag);
     autofree char *part = temporary_name(target, identity);
-    if (!*etag) /* a file of the kernel has no versions: a part of it cannot be continued */
+    if (!*etag) /* a file in /proc or /sys has no versions, so no part can be continued */
         unlink(part);
     if (receive_into(copy, entry, size, part, etag, err) < 0)
         return -1;
