@@ -109,7 +109,8 @@ static int take_room(struct work *work, enum runtime_pause *how, struct error **
         (refusal->code != ERR_STOPPED_QUOTA_EXCEEDED && refusal->code != ERR_INSUFFICIENT_STORAGE))
         return error_move(err, &refusal);
     *how = RUNTIME_PAUSE_DISK;
-    snprintf(work->memory_lost, sizeof work->memory_lost, "%s", refusal->message);
+    snprintf(work->memory_lost, sizeof work->memory_lost, "%s",
+             refusal->code == ERR_INSUFFICIENT_STORAGE ? RUNTIME_POOL_SHORT : refusal->message);
     return 0;
 }
 

@@ -156,6 +156,9 @@ enum runtime_pause {
                                  * written data is kept */
 };
 
+/* Why a pause kept the disk only: the memory did not fit into the storage pool of the host. */
+#define RUNTIME_POOL_SHORT "The storage pool has too little space for the memory."
+
 /* The purpose of a stopped copy of a disk. */
 enum runtime_copy { RUNTIME_CHECKPOINT, RUNTIME_SOURCE };
 

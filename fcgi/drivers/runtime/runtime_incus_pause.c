@@ -199,8 +199,7 @@ static int pause_refused(struct subject *subject, struct pausing *pausing, struc
         return error_recode(err, is_short ? ERR_RUNTIME_SHORT : why);
     log_warning("cannot save the memory of an instance; stopping it with the disk only",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
-    lost(subject,
-         pool_is_short ? "The storage pool has too little space for the memory." : (*err)->message);
+    lost(subject, pool_is_short ? RUNTIME_POOL_SHORT : (*err)->message);
     error_clear(err);
     pausing->how = RUNTIME_PAUSE_DISK;
     return 1;

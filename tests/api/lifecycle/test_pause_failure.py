@@ -110,7 +110,8 @@ def test_a_host_without_room_keeps_it_running(holding, pool):
 
 
 def test_a_pause_without_room_says_why_the_memory_is_lost(holding, stack):
-    """The first error that CRIU prints on a full pool is about something else."""
+    """The first error that CRIU prints on a full pool is about something else. The reason is the same one whether or
+    not the dispatcher has measured the full pool before the pause."""
     sandbox = holding()
     with FullPool(stack) as pool:
         pool.fill()
