@@ -128,7 +128,7 @@ export function Activity(props: { team: string; resource?: string }) {
             <TimeCell at={entry.at} />
             <th scope="row">{entry.action}</th>
             {!resource && (
-              <td>
+              <td class="long">
                 <Named
                   name={entry.resource_name}
                   id={entry.resource}
