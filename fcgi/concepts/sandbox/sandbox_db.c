@@ -123,8 +123,8 @@ static enum sandbox_state state_of(const struct db_rows *rows, unsigned column)
 
 static void set_counted(struct sandbox *s)
 {
-    s->counted = (struct sandbox_counted){
-        s->reserved == RESERVES_ALL, s->reserved != RESERVES_NOTHING, s->state == SANDBOX_STOPPED};
+    s->counted = (struct sandbox_counted){s->reserved == RESERVES_ALL,
+                                          s->reserved != RESERVES_NOTHING, sandbox_stays_paused(s)};
 }
 
 void sandbox_row_read(const struct db_rows *rows, struct sandbox *s)
