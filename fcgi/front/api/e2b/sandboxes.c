@@ -315,7 +315,7 @@ static int end_now(struct api *api, struct http_request *request, struct error *
     sandbox_auto paused = {0};
     if (sandbox->on_timeout != ON_TIMEOUT_PAUSE)
         return sandbox_destroy(&api->worker, sandbox->id, err);
-    if (sandbox->hooks && api_take_hook_share(api, request, err) < 0)
+    if (sandbox->hooks[0] && api_take_hook_share(api, request, err) < 0)
         return -1;
     return sandbox_pause(&api->worker, sandbox->id, sandbox->pause_memory, &paused, err);
 }
