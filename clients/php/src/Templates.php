@@ -108,6 +108,12 @@ final class Templates
             ->objects('tags', TemplateTag::read(...));
     }
 
+    public function tag(string $slug, string $tag, ?string $team = null): TemplateTag
+    {
+        $path = ['slug' => $slug, 'tag' => $tag];
+        return TemplateTag::read($this->api->call(Operation::ShowTemplateTag, $path, ['team' => $team]));
+    }
+
     /** Let a tag point to a version that is ready, by its number. An existing tag moves. */
     public function assignTag(string $slug, string $tag, int $version, ?string $team = null): TemplateTag
     {

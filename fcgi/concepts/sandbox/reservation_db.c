@@ -42,7 +42,9 @@ DB_STATEMENT(take_all_statement) = {
 #define TEAM_SUM(column)                                                       \
     " (SELECT CAST(COALESCE(SUM(s." column "), 0) AS SIGNED) FROM sandboxes s" \
     "   WHERE s.team_id = t.id AND s.reserved = 1)"
-#define STOPPED " (SELECT COUNT(*) FROM sandboxes s WHERE s.state = 'stopped' AND s.team_id = t.id)"
+#define STOPPED                                                    \
+    " (SELECT COUNT(*) FROM sandboxes s WHERE s.state = 'stopped'" \
+    "   AND s.reserved = 0 AND s.team_id = t.id)"
 
 DB_STATEMENT(hosts_statement) = {
     "reservation.hosts",
@@ -141,7 +143,7 @@ int reservation_follow(struct db *db, struct sandbox *sandbox, struct error **er
 {
     bool team = sandbox->reserved == RESERVES_ALL, host = sandbox->reserved != RESERVES_NOTHING;
     assert((!team || sandbox->counted.by_team) && (!host || sandbox->counted.by_host));
-    if (follow_team(db, sandbox, team, sandbox->state == SANDBOX_STOPPED, err) < 0)
+    if (follow_team(db, sandbox, team, sandbox_stays_paused(sandbox), err) < 0)
         return -1;
     if (host || !sandbox->counted.by_host)
         return 0;

@@ -172,6 +172,13 @@ bool sandbox_has_ended(const struct sandbox *sandbox);
 
 bool sandbox_has_volumes(const struct sandbox *sandbox);
 
+/* Return whether it is paused and stays so. A sandbox that was paused only to move to another host
+ * has kept its reservation, and resumes by itself. */
+static inline bool sandbox_stays_paused(const struct sandbox *sandbox)
+{
+    return sandbox->state == SANDBOX_STOPPED && sandbox->reserved == RESERVES_NOTHING;
+}
+
 /* Return the source that a create would name to make a similar sandbox: the id of a checkpoint, or
  * the slug of its template. The hidden checkpoint of a fork cannot be named, so a fork has the
  * slug. Borrowed from the sandbox. */

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint_row.h"
 #include "checkpoint/memory_image.h"
+#include "moving/moving.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
@@ -101,13 +102,25 @@ static int take_room(struct db *db, const struct checkpoint *checkpoint, struct 
                               : host_disk_reserve(db, checkpoint->host_id, 0, err);
 }
 
+/* A sandbox that was paused only to move runs again soon. */
+static int refuse_paused(struct db *db, const struct sandbox *sandbox, struct error **err)
+{
+    bool goes_on;
+    if (move_goes_on(db, sandbox->id, &goes_on, err) < 0)
+        return -1;
+    return goes_on ? error_set(err, ERR_SANDBOX_BUSY,
+                               "The sandbox is moving to another host, and resumes there by "
+                               "itself.")
+                   : error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused.");
+}
+
 /* With the sandbox's row locked. In other states the move itself is refused. */
 static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
 {
     struct making *making = context;
     const struct checkpoint_create *request = making->request;
     if (sandbox->state == SANDBOX_STOPPED && !request->memory)
-        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused.");
+        return refuse_paused(db, sandbox, err);
     if (sandbox->state != SANDBOX_READY && sandbox->state != SANDBOX_STOPPED)
         return 0;
     if (request->memory && check_memory(sandbox, err) < 0)

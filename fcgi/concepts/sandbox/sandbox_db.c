@@ -52,7 +52,8 @@ DB_STATEMENT(update_policy_statement) = {
     "sandbox.update_policy",
     "UPDATE sandboxes SET version = UUID_SHORT()" CHANGED(ASSIGNMENT) " WHERE id = ?"};
 DB_STATEMENT(update_ports_statement) = {
-    "sandbox.update_ports", "UPDATE sandboxes SET version = UUID_SHORT(), ports = ? WHERE id = ?"};
+    "sandbox.update_ports",
+    "UPDATE sandboxes SET version = UUID_SHORT(), ports = ?, updated_at_ms = ? WHERE id = ?"};
 DB_STATEMENT(clear_metadata_statement) = {"sandbox.clear_metadata",
                                           "DELETE FROM sandbox_metadata WHERE sandbox_id = ?"};
 DB_STATEMENT(index_metadata_statement) = {
@@ -123,8 +124,8 @@ static enum sandbox_state state_of(const struct db_rows *rows, unsigned column)
 
 static void set_counted(struct sandbox *s)
 {
-    s->counted = (struct sandbox_counted){
-        s->reserved == RESERVES_ALL, s->reserved != RESERVES_NOTHING, s->state == SANDBOX_STOPPED};
+    s->counted = (struct sandbox_counted){s->reserved == RESERVES_ALL,
+                                          s->reserved != RESERVES_NOTHING, sandbox_stays_paused(s)};
 }
 
 void sandbox_row_read(const struct db_rows *rows, struct sandbox *s)
@@ -369,6 +370,8 @@ int sandbox_row_update_policy(struct db *db, const struct sandbox *s, struct err
 int sandbox_row_update_ports(struct db *db, const struct sandbox *s, struct error **err)
 {
     char text[SANDBOX_PORTS_TEXT_SIZE];
-    return db_exec(db, &update_ports_statement,
-                   DB_ARGS(db_text(sandbox_ports_to_text(s, text)), db_text(s->id)), NULL, err);
+    return db_exec(
+        db, &update_ports_statement,
+        DB_ARGS(db_text(sandbox_ports_to_text(s, text)), db_i64(clock_now_ms()), db_text(s->id)),
+        NULL, err);
 }

@@ -230,14 +230,16 @@ static int refresh_body(struct db *db, void *context, struct error **err)
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     refresh->runs = sandbox_state_runs(sandbox->state);
     const struct admission *admission = refresh->admission;
+    uint32_t former_s = sandbox->timeout_s;
     if (!refresh->runs || admission->deadline == DEADLINE_KEPT)
         return 0;
-    uint64_t timeout_s = admission->timeout_s ? admission->timeout_s : sandbox->timeout_s;
-    if (admission->deadline == DEADLINE_EXTENDED &&
-        clock_in_s(timeout_s) <= sandbox->deadline_at_ms)
-        return 0;
-    if (admission->timeout_s && sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0)
+    if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0)
         return -1;
+    if (admission->deadline == DEADLINE_EXTENDED &&
+        clock_in_s(sandbox->timeout_s) <= sandbox->deadline_at_ms) {
+        sandbox->timeout_s = former_s;
+        return 0;
+    }
     fault_point(FAULT_DEADLINE_EXTENDING);
     sandbox->deadline_at_ms = clock_in_s(sandbox->timeout_s);
     const struct sandbox_changed changed = {.deadline = true};

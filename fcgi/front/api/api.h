@@ -182,7 +182,8 @@ route_handler templates_list, templates_show, template_versions_list;
 route_handler templates_create, templates_delete;
 route_handler template_versions_create, template_versions_show, template_versions_delete;
 route_handler template_files_put;
-route_handler templates_update, template_tags_show, template_tags_put, template_tags_delete;
+route_handler templates_update, template_tags_show, template_tag_show;
+route_handler template_tags_put, template_tags_delete;
 
 extern const struct schema_member key_create_schema[];
 extern const struct schema_member invitation_schema[], member_update_schema[], team_link_schema[],

@@ -65,7 +65,7 @@ static int read_after(const struct http_request *request, struct asked *asked, s
     const char *header = http_header(request, "Last-Event-ID");
     const char *text = header && asked->stream ? header : http_query(request, "after");
     asked->after_field = header && asked->stream ? "Last-Event-ID" : "after";
-    asked->from_start = !text && !asked->filter.since_ms;
+    asked->from_start = !text && !http_query(request, "since");
     if (text && event_id_parse(text, &asked->after) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, asked->after_field,
                                "%s must be the id of an event, evt_ and digits.",

@@ -67,7 +67,19 @@ static int answer_tag(struct api *api, struct template_view *view, unsigned at, 
     for (unsigned i = 0; i < view->tag_count; i++)
         if (str_equal(view->tags[i].tag, name))
             return http_response_json(response, 200, tag_to_json(&view->tags[i]));
-    return error_set(err, ERR_NOT_FOUND, "Another request removed the tag at the same time.");
+    return error_set(err, ERR_NOT_FOUND, "The template has no tag \"%.*s\".", TEMPLATE_TAG_MAX,
+                     name);
+}
+
+int template_tag_show(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
+{
+    struct api *api = context;
+    template_view_auto view = {0};
+    unsigned at;
+    if (template_view_find(api, request->captures[0], &view, &at, err) < 0)
+        return -1;
+    return answer_tag(api, &view, at, request->captures[1], response, err);
 }
 
 int template_tags_put(void *context, struct http_request *request, struct http_response *response,

@@ -11,25 +11,43 @@
 
 #define ROW_MAX   65536
 #define SCOPE_MAX (2 * HTTP_QUERY_BYTES_MAX)
+#define ROW_HASH  14 /* bytes of a row's hash in a token */
 
-/* The bytes of a token: the last row of the page, and its place in the list. */
+/* The bytes of a token: the last row of the page, the row after it, and the place of the last row
+ * in the list. */
 struct last {
     unsigned char place[4];
-    unsigned char row[16];
+    unsigned char row[ROW_HASH], next[ROW_HASH];
+};
+
+/* The members that name a row: the first one that it has, and the members that may follow. */
+#define PARTS_MAX 3
+static const struct row_name {
+    const char *member, *with[PARTS_MAX];
+} row_names[] = {
+    {"id", {NULL}},
+    {"slug", {NULL}},
+    {"tag", {NULL}},
+    {"name", {"team"}},
+    {"target", {"kind", "port", "protocol"}},
+    {"port", {NULL}},
 };
 
 /* Hash the name of the row, so that a row whose other members changed is found again. */
-static void hash_row(const json_t *row, unsigned char hash[16])
+static void hash_row(const json_t *row, unsigned char hash[ROW_HASH])
 {
-    static const char *const names[] = {"id", "slug", "tag", "name", "port"};
+    unsigned char whole[crypto_generichash_BYTES_MIN];
     buffer_auto text = BUFFER_INIT(ROW_MAX);
-    const json_t *name = NULL;
-    for (size_t i = 0; i < ARRAY_SIZE(names) && !name; i++)
-        name = json_object_get(row, names[i]);
-    json_text_value(&text, name ? name : row, 0);
-    if (name && json_object_get(row, "team"))
-        json_text_value(&text, json_object_get(row, "team"), 0);
-    crypto_generichash(hash, 16, (const unsigned char *)buffer_string(&text), text.size, NULL, 0);
+    const struct row_name *name = row_names, *end = row_names + ARRAY_SIZE(row_names);
+    while (name < end && !json_object_get(row, name->member))
+        name++;
+    json_text_value(&text, name < end ? json_object_get(row, name->member) : row, 0);
+    for (size_t i = 0; name < end && i < PARTS_MAX && name->with[i]; i++)
+        if (json_object_get(row, name->with[i]))
+            json_text_value(&text, json_object_get(row, name->with[i]), 0);
+    crypto_generichash(whole, sizeof whole, (const unsigned char *)buffer_string(&text), text.size,
+                       NULL, 0);
+    memcpy(hash, whole, ROW_HASH);
 }
 
 /* Write the scope of a token: the token is valid only for the same list of the same user. */
@@ -40,19 +58,23 @@ static void write_scope(const struct api *api, const struct http_request *reques
     buffer_printf(scope, "\n%s %s %s", request->path, api->principal.user_id, team ? team : "*");
 }
 
-/* Return the index of the first row of the page. */
+/* Return the index of the first row of the page. A client may have deleted the rows of the page
+ * before, so that the last one is gone and the next one has another place. */
 static size_t find_begin(const json_t *rows, const struct last *last)
 {
-    size_t index;
+    size_t index, next = SIZE_MAX;
     json_t *row;
     json_array_foreach ((json_t *)rows, index, row) {
-        unsigned char hash[16];
+        unsigned char hash[ROW_HASH];
         hash_row(row, hash);
         if (!memcmp(hash, last->row, sizeof hash))
             return index + 1;
+        if (next == SIZE_MAX && !memcmp(hash, last->next, sizeof hash))
+            next = index;
     }
-    return (size_t)last->place[0] << 24 | (size_t)last->place[1] << 16 |
-           (size_t)last->place[2] << 8 | last->place[3];
+    return next < SIZE_MAX ? next
+                           : (size_t)last->place[0] << 24 | (size_t)last->place[1] << 16 |
+                                 (size_t)last->place[2] << 8 | last->place[3];
 }
 
 static int write_token(const struct api *api, const struct buffer *scope, const json_t *rows,
@@ -62,6 +84,7 @@ static int write_token(const struct api *api, const struct buffer *scope, const 
     for (unsigned i = 0; i < 4; i++)
         last.place[i] = (unsigned char)(place >> (24 - 8 * i));
     hash_row(json_array_get(rows, place), last.row);
+    hash_row(json_array_get(rows, place + 1), last.next);
     return page_token_write(api->worker.ring, &last, sizeof last, scope, token, err);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Pages of short lists. Their handlers answer all rows. With `limit` the answer is cut to one page
- * and gets a next_token. A token names the last row of the page and its place in the list. If that
- * row has been deleted, the next page begins at its place.
+ * and gets a next_token. A token names the last row of the page and the row after it. If the last
+ * row has been deleted, the next page begins at the row after it. If both have been deleted, it
+ * begins at the last row's place in the list.
  */
 #pragma once
 

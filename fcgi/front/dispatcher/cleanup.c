@@ -101,7 +101,7 @@ static int review_body(struct db *db, void *context, struct error **err)
     sandbox_deinit(sandbox);
     if (sandbox_get_any(db, review->id, true, sandbox, err) < 0)
         return -1;
-    if (sandbox->state != SANDBOX_STOPPED)
+    if (!sandbox_stays_paused(sandbox))
         return 0;
     review->was_ms = sandbox->cleanup_at_ms;
     if (decide(db, sandbox, now_ms, &review->at_ms, err) < 0)

@@ -29,7 +29,7 @@ DB_STATEMENT(position_statement) = {
     "cleanup.position",
     "SELECT CAST(COALESCE(SUM(stopped_at_ms < ? OR (stopped_at_ms = ? AND id < ?)), 0) AS "
     "UNSIGNED),"
-    " COUNT(*) FROM sandboxes WHERE state = 'stopped' AND team_id = ?"};
+    " COUNT(*) FROM sandboxes WHERE state = 'stopped' AND reserved = 0 AND team_id = ?"};
 
 DB_STATEMENT(old_checkpoints_statement) = {
     "cleanup.old_checkpoints",

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "gate/gate_db.h"
 #include "gate/signature.h"
+#include "moving/moving.h"
 #include "sandbox/request_host.h"
 #include "session/session.h"
 
@@ -303,11 +304,22 @@ static int wake(struct gate *gate, const struct gate_request *request, struct ga
     return enter(gate, found, true, decision) < 0 ? -1 : bring_up(gate, request, found, decision);
 }
 
+/* Check whether a paused sandbox moves to another host, and resumes there by itself. */
+static bool moves(struct worker *worker, const struct sandbox *sandbox)
+{
+    bool goes_on = false;
+    error_auto unknown = NULL;
+    return str_equal(sandbox->stop_reason, MOVED_BY_MOVE) &&
+           move_goes_on(worker->db, sandbox->id, &goes_on, &unknown) == 0 && goes_on;
+}
+
 /* Return why a sandbox that nothing wakes gets no request. */
-static enum refusal_reason reason_of(const struct sandbox *sandbox)
+static enum refusal_reason reason_of(struct worker *worker, const struct sandbox *sandbox)
 {
     if (sandbox_state_told(sandbox->state) != SANDBOX_STOPPED)
         return REFUSAL_PAUSING;
+    if (moves(worker, sandbox))
+        return REFUSAL_BUSY;
     return sandbox_has_ended(sandbox) ? REFUSAL_ENDED : REFUSAL_PAUSED;
 }
 
@@ -324,7 +336,7 @@ static int ensure_running(struct gate *gate, const struct gate_request *request,
     default:
         if (found->sandbox.auto_resume && !request->is_poll)
             return wake(gate, request, found, decision);
-        return refuse(decision, reason_of(&found->sandbox));
+        return refuse(decision, reason_of(&gate->worker, &found->sandbox));
     }
 }
 

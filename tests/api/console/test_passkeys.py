@@ -71,6 +71,9 @@ def test_it_is_renamed_and_removed(stack, person, make):
     path = f"/v1/me/passkeys/{added['id']}"
     assert person.browser.request("PATCH", path, {"name": "telephone"}).status == 204
     assert listed(person)[0]["name"] == "telephone"
+    for header in ({"If-Match": '"seen"'}, {"If-None-Match": "*"}):
+        assert_error(person.browser.request("PATCH", path, {"name": "x"}, header), 422, "invalid_request", *header)
+    assert listed(person)[0]["name"] == "telephone"
     for name in ("a\nb", "n" * 65):
         assert_error(person.browser.request("PATCH", path, {"name": name}), 422, "invalid_request", "/name")
     assert_error(person.browser.delete(path, {"password": "not the password"}), 401, "invalid_credentials", "/password")

@@ -91,6 +91,23 @@ def test_a_tag_points_to_a_version_and_moves(template):
     assert_error(api.post("/v1/sandboxes", {"template": f"{template.slug}:stable"}), 422, "template_not_found", "/template")
 
 
+def test_a_tag_that_was_moved_meanwhile_stays(template):
+    """Two pipelines move the same tag: the second one learns of the first."""
+    api, path = template.api, f"{template.path}/tags/stable"
+    assert_error(api.get(path), 404, "not_found")
+    new = {"If-None-Match": "*"}
+    assert api.request("PUT", path, {"version": 1}, headers=new).status == 200
+    assert_error(api.request("PUT", path, {"version": 2}, headers=new), 412, "precondition_failed", "If-None-Match")
+    shown = api.get(path)
+    assert shown.status == 200 and (shown.json()["tag"], shown.json()["version"]) == ("stable", 1), shown
+    seen = {"If-Match": shown.headers["ETag"]}
+    assert api.request("PUT", path, {"version": 2}, headers=seen).status == 200
+    assert_error(api.request("PUT", path, {"version": 1}, headers=seen), 412, "precondition_failed", "If-Match")
+    assert_error(api.request("DELETE", path, headers=seen), 412, "precondition_failed", "If-Match")
+    assert template.tags() == {"stable": 2}
+    assert api.request("DELETE", path, headers={"If-Match": api.get(path).headers["ETag"]}).status == 204
+
+
 def test_default_and_latest(template):
     api, (one, two) = template.api, template.ids
     for tag in ("latest", "default"):

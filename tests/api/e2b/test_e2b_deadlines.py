@@ -2,6 +2,7 @@
 """Timeouts and deadlines as clients of E2B know them."""
 
 import datetime
+import time
 
 import pytest
 
@@ -75,3 +76,25 @@ def test_the_longest_timeout_of_the_plan(stack, make_account, own_plan):
 def test_a_timeout_of_nothing_ends_it(call, sandbox):
     assert call("POST", f"/sandboxes/{name_of(sandbox)}/timeout", {"timeout": 0}).status == 204
     assert_refused(call("GET", f"/sandboxes/{name_of(sandbox)}"), 404)
+
+
+def test_a_sandbox_that_was_paused_only_to_move_can_be_paused_and_has_a_deadline(call, sandbox, stack):
+    """It resumes on its new host, unless a client pauses it during the move."""
+    path = f"/sandboxes/{name_of(sandbox)}"
+    assert call("POST", f"{path}/pause").status == 204
+    stack.query(
+        "INSERT INTO moves (id, kind, team_id, group_id, state, asked, from_host_id, to_host_id, generation,"
+        " deadline_at_ms, lease_owner, lease_until_ms, created_at_ms)"
+        " SELECT id, 'sandbox', team_id, id, 'copying', 0, host_id, host_id, 1, 1, 'test', %s, 1 FROM sandboxes"
+        " WHERE id = %s", int(time.time() * 1000) + 600000, sandbox.id)
+    try:
+        begun = time.time()
+        assert call("POST", f"{path}/timeout", {"timeout": 500}).status == 204
+        (move,) = stack.query("SELECT deadline_at_ms FROM moves WHERE id = %s", sandbox.id)
+        assert begun + 499 <= move["deadline_at_ms"] / 1000 <= time.time() + 501
+        assert call("POST", f"{path}/pause").status == 204
+        assert not stack.query("SELECT id FROM moves WHERE id = %s", sandbox.id), "nothing resumes it"
+    finally:
+        stack.query("DELETE FROM moves WHERE id = %s", sandbox.id)
+    assert_refused(call("POST", f"{path}/pause"), 409)
+    assert_refused(call("POST", f"{path}/timeout", {"timeout": 60}), 404)

@@ -111,6 +111,15 @@ def test_ports_need_a_running_sandbox(make_sandbox):
     assert_error(sandbox.api.delete(f"{sandbox.path}/ports/3001"), 404, "not_found")
 
 
+def test_a_port_that_changes_is_a_change_of_the_sandbox(sandbox):
+    before = sandbox.show()["updated_at"]
+    assert put(sandbox, 8000).status == 200
+    exposed = sandbox.show()["updated_at"]
+    assert exposed > before
+    assert sandbox.api.delete(f"{sandbox.path}/ports/8000").status == 204
+    assert sandbox.show()["updated_at"] > exposed
+
+
 def test_a_withdrawn_port_ends_at_once(sandbox):
     listen(sandbox, 3000, "127.0.0.1")
     put(sandbox, 3000)

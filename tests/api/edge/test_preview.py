@@ -197,3 +197,21 @@ def test_previews_of_a_paused_sandbox(make_sandbox):
     assert_error(response, 503, "sandbox_not_running")
     sandbox.resume()
     wait_until(lambda: sandbox.preview(3000).request("GET", "/").status == 200, 5, "the preview again")
+
+
+def test_a_preview_of_a_sandbox_that_was_paused_only_to_move(make_sandbox, stack):
+    """It resumes on its new host by itself: its visitor waits, and need not resume it."""
+    sandbox = make_sandbox(exposed_ports=[{"port": 3000, "protocol": "http", "public": True}])
+    sandbox.pause()
+    stack.query("UPDATE sandboxes SET version = UUID_SHORT(), stop_reason = 'move' WHERE id = %s", sandbox.id)
+    stack.query(
+        "INSERT INTO moves (id, kind, team_id, group_id, state, asked, from_host_id, to_host_id, generation,"
+        " deadline_at_ms, lease_owner, lease_until_ms, created_at_ms)"
+        " SELECT id, 'sandbox', team_id, id, 'copying', 0, host_id, host_id, 1, 1, 'test', %s, 1 FROM sandboxes"
+        " WHERE id = %s", int(time.time() * 1000) + 600000, sandbox.id)
+    try:
+        assert_error(sandbox.preview(3000).request("GET", "/"), 503, "sandbox_busy")
+    finally:
+        stack.query("DELETE FROM moves WHERE id = %s", sandbox.id)
+    wait_until(lambda: sandbox.preview(3000).request("GET", "/").json()["error"] == "sandbox_not_running", 10,
+               "the end of the move without a resume")

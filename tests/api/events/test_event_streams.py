@@ -58,6 +58,12 @@ def test_a_stream_goes_on_where_it_was_cut(api, make_sandbox):
         assert stream.event() == first
 
 
+def test_a_stream_since_1970_begins_with_the_first_event(api, make_sandbox):
+    sandbox = make_sandbox()
+    with events.Stream(api, query="since=1970-01-01T00:00:00Z&kind=sandbox.created") as stream:
+        assert stream.event()["sandbox_id"] == sandbox.id
+
+
 @pytest.mark.parametrize("last_id", ["17", "evt_9999999999999999"])
 def test_a_wrong_last_id_is_named(api, last_id):
     with events.Stream(api, last_id=last_id) as stream:

@@ -315,6 +315,19 @@ def test_the_pause_of_a_move_keeps_the_memory_when_its_dispatcher_dies(hosts, ru
     goes_on(hosts, running)
 
 
+def test_a_sandbox_that_is_paused_only_to_move_does_not_count_as_paused(hosts, running, stack, fault_points):
+    """Otherwise a team with as many paused sandboxes as its plan allows could create none meanwhile, and clean-up
+    would announce the deletion of the oldest."""
+    fault_points.arm("moving.paused", "wait", PROGRAM)
+    stack.ctl("host", "drain", "other", "--move-running")
+    fault_points.reached("moving.paused", 60)
+    row = stack.row(running.id)
+    (team,) = stack.query("SELECT stopped_sandboxes AS n FROM teams WHERE id = %s", row["team_id"])
+    fault_points.release("moving.paused")
+    assert (row["state"], row["reserved"], team["n"]) == ("stopped", 1, 0)
+    goes_on(hosts, running)
+
+
 def test_a_copy_that_a_dispatcher_holds_delays_a_move(hosts, running, stack, fault_points):
     """Without waiting for the end of the hold, the sandbox would have been paused for nothing."""
     fault_points.arm("moving.paused", "wait", PROGRAM)

@@ -66,14 +66,19 @@ def test_pauses_that_wait_for_hooks(stack, two, asked, bystander):
 @pytest.mark.long
 def test_hooks_of_e2b_time_outs_of_0_wait_in_the_same_share(stack, two, bystander):
     """A time-out of 0 is a pause, with its hook, in the pool of the creates."""
+    def end_now(one):
+        path = f"/sandboxes/{one.document['data_plane_url'].removeprefix('https://').split('.')[0]}/timeout"
+        return one.api.request("POST", path, {"timeout": 0}, {"X-API-Key": one.api.key}, timeout_s=300)
+
+    (plain,) = made(two[:1], 1, lifecycle={"on_timeout": "pause"})
     sandboxes = made(two[:1], EACH + 2, **slow("before_pause", lifecycle={"on_timeout": "pause"}))
     with concurrent.futures.ThreadPoolExecutor(len(sandboxes)) as pool:
         for one in sandboxes:
-            path = f"/sandboxes/{one.document['data_plane_url'].removeprefix('https://').split('.')[0]}/timeout"
-            pool.submit(one.api.request, "POST", path, {"timeout": 0}, {"X-API-Key": one.api.key}, timeout_s=300)
+            pool.submit(end_now, one)
         wait_until(lambda: in_state(stack, "stopping", two) >= EACH, 30, "pauses that wait")
         bystander.goes_on(pause=False)
         assert in_state(stack, "stopping", two) == EACH, "a quarter of sixteen workers"
+        assert end_now(plain).status == 204, "one without a hook needs no place for hooks"
         let_go(sandboxes)
 
 

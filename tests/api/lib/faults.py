@@ -116,7 +116,7 @@ def wrong_counters(query):
             t.stopped_sandboxes AS stopped, COUNT(IF(s.reserved = 1, 1, NULL)) AS n,
             COALESCE(SUM(IF(s.reserved = 1, s.cpu, 0)), 0) AS cpu,
             COALESCE(SUM(IF(s.reserved = 1, s.memory_mb, 0)), 0) AS mb,
-            COUNT(IF(s.state = 'stopped', 1, NULL)) AS stops
+            COUNT(IF(s.state = 'stopped' AND s.reserved = 0, 1, NULL)) AS stops
         FROM teams t LEFT JOIN sandboxes s ON s.team_id = t.id GROUP BY t.id"""
     found = []
     for row in query(hosts) + query(teams):

@@ -453,6 +453,23 @@ def test_a_checkpoint_waits_for_a_pause_and_is_refused(sandbox, fault_points):
     assert_error(making.result(), 409, "sandbox_not_running")
 
 
+def test_a_checkpoint_waits_for_a_sandbox_that_was_paused_only_to_move(sandbox, stack):
+    sandbox.pause()
+    stack.query(
+        "INSERT INTO moves (id, kind, team_id, group_id, state, asked, from_host_id, to_host_id, generation,"
+        " deadline_at_ms, lease_owner, lease_until_ms, created_at_ms)"
+        " SELECT id, 'sandbox', team_id, id, 'copying', 0, host_id, host_id, 1, 1, 'test', %s, 1 FROM sandboxes"
+        " WHERE id = %s", int(time.time() * 1000) + 600000, sandbox.id)
+    try:
+        making = InBackground(sandbox.api.post, f"{sandbox.path}/checkpoints", {"name": "a"})
+        time.sleep(0.5)
+        assert making.is_alive(), making.answer
+    finally:
+        stack.query("DELETE FROM moves WHERE id = %s", sandbox.id)
+    assert_error(making.result(), 409, "sandbox_not_running")
+    assert listed(sandbox.api) == []
+
+
 @pytest.mark.parametrize("point", ["checkpoint.begun", "checkpoint.copied", "finishing"])
 def test_a_delete_wins_over_a_checkpoint(sandbox, stack, fault_points, point):
     fault_points.arm(point, "wait", "sandlot-api")

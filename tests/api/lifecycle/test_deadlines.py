@@ -138,3 +138,17 @@ def test_a_resume_has_the_longest_timeout_of_the_present_plan(make_account, stac
     longest = account.api.get("/v1/sandbox_limits").json()["max_timeout"]
     assert longest < 7200
     assert sandbox.resume()["timeout"] == longest
+
+
+@pytest.mark.parallel
+def test_a_running_sandbox_gets_the_longest_timeout_of_the_present_plan(make_account, stack):
+    account = make_account("pro")
+    sandbox = Sandbox.create(account.api, timeout=7200)
+    stack.ctl("team", "set-plan", account.team, "basic")
+    longest = account.api.get("/v1/sandbox_limits").json()["max_timeout"]
+    assert longest < 7200
+    kept = account.api.post(f"{sandbox.path}/resume", {"extend_only": True})
+    assert kept.status == 200 and kept.json()["sandbox"]["timeout"] == 7200, "its deadline is later already"
+    resumed = sandbox.resume()
+    assert resumed["timeout"] == longest
+    assert stack.row(sandbox.id)["deadline_at_ms"] / 1000 <= time.time() + longest

@@ -68,4 +68,31 @@ TEST_WITH(only_its_holder_lets_go_of_it, begin, NULL)
     assert_true(take("b"));
 }
 
+static void set_time(const struct db_statement *statement)
+{
+    error_auto err = NULL;
+    assert_ok(db_exec(db, statement, DB_NO_ARGS, NULL, &err));
+}
+
+static int end_ahead(void **state)
+{
+    static const struct db_statement now = {"unit.now", "SET timestamp = DEFAULT"};
+    set_time(&now);
+    return 0;
+}
+
+/* This machine's clock may be wrong, and other machines compare the time. */
+TEST_WITH(its_end_is_a_time_of_the_server, begin, end_ahead)
+{
+    static const struct db_statement ahead = {"unit.ahead",
+                                              "SET timestamp = UNIX_TIMESTAMP() + 3600"};
+    set_time(&ahead);
+    assert_true(take("a"));
+    assert_int_equal(server_ask(raw, "SELECT until_ms > (UNIX_TIMESTAMP() + 3000) * 1000"
+                                     " FROM leases"),
+                     1);
+    assert_true(is_held());
+    assert_false(take("b"));
+}
+
 TEST_GROUP(schema_setup, schema_teardown)

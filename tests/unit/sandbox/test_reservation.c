@@ -118,4 +118,35 @@ TEST(a_removed_team_is_missing)
     assert_int_equal(server_ask(raw, SUM), sum);
 }
 
+static int follow_body(struct db *with, void *context, struct error **err)
+{
+    return reservation_follow(with, context, err);
+}
+
+static long paused(void)
+{
+    return server_ask(raw, "SELECT stopped_sandboxes FROM teams WHERE slug = 'acme'");
+}
+
+/* It resumes by itself, so it takes no paused sandbox's place in the plan. */
+TEST(a_sandbox_that_is_paused_only_to_move_does_not_count_as_paused)
+{
+    struct error *err = NULL;
+    struct sandbox sandbox = {.state = SANDBOX_STOPPED,
+                              .reserved = RESERVES_ALL,
+                              .counted = {.by_team = true, .by_host = true},
+                              .host_id = host.id,
+                              .resources = {2, 1024, 10}};
+    memcpy(sandbox.team_id, team.id, ID_SIZE);
+    server_say(raw, before);
+    long sum = server_ask(raw, SUM);
+    assert_ok(db_transaction(db, follow_body, &sandbox, &err));
+    assert_int_equal(paused(), 0);
+    assert_int_equal(server_ask(raw, SUM), sum);
+    /* The move has failed, and it stays paused. */
+    sandbox.reserved = RESERVES_NOTHING;
+    assert_ok(db_transaction(db, follow_body, &sandbox, &err));
+    assert_int_equal(paused(), 1);
+}
+
 TEST_GROUP(set_up, schema_teardown)

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "metrics/sample.h"
+#include "moving/moving.h"
 #include "recipe/recipe.h"
 #include "sandbox/quota.h"
 #include "sandbox/sandbox_network.h"
@@ -159,6 +160,16 @@ static bool is_without_memory(const struct http_request *request)
     return json_is_false(json_object_get(request->json, "memory"));
 }
 
+/* Check whether the sandbox stands still. *moves: it was paused only to move to another host, and
+ * resumes there by itself. */
+static int look_whether_paused(struct api *api, bool *paused, bool *moves, struct error **err)
+{
+    const struct sandbox *sandbox = &api->access.sandbox;
+    *moves = false;
+    *paused = sandbox_state_told(sandbox->state) == SANDBOX_STOPPED;
+    return *paused ? move_goes_on(api->worker.db, sandbox->id, moves, err) : 0;
+}
+
 /* E2B's clients take 409 for a sandbox that is paused already. Other refusals leave the sandbox
  * running, and get 503. */
 static int refuse_pause(struct error **err)
@@ -173,7 +184,10 @@ int e2b_sandboxes_pause(void *context, struct http_request *request, struct http
 {
     struct api *api = context;
     sandbox_auto paused = {0};
-    if (sandbox_state_told(api->access.sandbox.state) == SANDBOX_STOPPED)
+    bool is_paused, moves;
+    if (look_whether_paused(api, &is_paused, &moves, err) < 0)
+        return -1;
+    if (is_paused && !moves)
         return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused already.");
     if (sandbox_pause(&api->worker, api->access.sandbox.id, !is_without_memory(request), &paused,
                       err) < 0)
@@ -282,10 +296,14 @@ int e2b_sandboxes_fork_v2(void *context, struct http_request *request,
     return fork_sandbox(context, request->json, TIMEOUT_S, response, err);
 }
 
-/* Refuse a change of the deadline. E2B's clients expect 404 for a paused sandbox. */
-static int require_deadline(const struct sandbox *sandbox, struct error **err)
+/* Refuse to change the deadline of a sandbox that has none. E2B's clients expect 404 for a paused
+ * sandbox. */
+static int require_deadline(struct api *api, struct error **err)
 {
-    if (sandbox_state_require_running(sandbox->state, "", err) == 0)
+    bool is_paused, moves;
+    if (look_whether_paused(api, &is_paused, &moves, err) < 0)
+        return -1;
+    if (moves || sandbox_state_require_running(api->access.sandbox.state, "", err) == 0)
         return 0;
     return (*err)->code == ERR_SANDBOX_NOT_RUNNING ? error_recode(err, ERR_NOT_FOUND) : -1;
 }
@@ -297,7 +315,7 @@ static int end_now(struct api *api, struct http_request *request, struct error *
     sandbox_auto paused = {0};
     if (sandbox->on_timeout != ON_TIMEOUT_PAUSE)
         return sandbox_destroy(&api->worker, sandbox->id, err);
-    if (sandbox->hooks && api_take_hook_share(api, request, err) < 0)
+    if (sandbox->hooks[0] && api_take_hook_share(api, request, err) < 0)
         return -1;
     return sandbox_pause(&api->worker, sandbox->id, sandbox->pause_memory, &paused, err);
 }
@@ -311,7 +329,7 @@ int e2b_sandboxes_timeout(void *context, struct http_request *request,
         .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout")),
     };
     sandbox_auto updated = {0};
-    if (require_deadline(sandbox, err) < 0 ||
+    if (require_deadline(api, err) < 0 ||
         shorten(api, sandbox->team_id, &update.timeout_s, err) < 0 ||
         (update.timeout_s ? sandbox_update(&api->worker, sandbox->id, &update, &updated, err)
                           : end_now(api, request, err)) < 0)
@@ -332,7 +350,7 @@ int e2b_sandboxes_refresh(void *context, struct http_request *request,
         .extend_only = true,
     };
     sandbox_auto sandbox = {0};
-    if (require_deadline(found, err) < 0 || shorten(api, found->team_id, &how.timeout_s, err) < 0 ||
+    if (require_deadline(api, err) < 0 || shorten(api, found->team_id, &how.timeout_s, err) < 0 ||
         sandbox_resume(&api->worker, found->id, &how, &sandbox, err) < 0)
         return -1;
     return done(response);
