@@ -26,6 +26,7 @@ def test_environment(data):
     assert variables["EMPTY"] == ""
     assert variables["HOME"] == "/home/user"
     assert variables["USER"] == variables["LOGNAME"] == "user"
+    assert variables["LANG"] == "C.UTF-8"
     assert "/usr/bin" in variables["PATH"].split(":")
     assert not [name for name in variables if "SECRET" in name or "TOKEN" in name]
 

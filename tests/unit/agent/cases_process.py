@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 import unittest
+import unittest.mock
 
 from agent_case import BINARY, HOME, ROOT, AgentTest
 from agent_client import ME, Agent, Reply
@@ -60,6 +61,15 @@ class Processes(AgentTest):
         script = "echo $HOME $USER $LOGNAME $E2B_SANDBOX $GREETING $PATH_LIKE $MINE"
         out = self.agent.run("/bin/sh", "-c", script, envs={"MINE": "x", "PATH_LIKE": "over"})[0]
         self.assertEqual(out.decode().split(), [HOME, ME, ME, "true", "hello", "over", "x"])
+
+    def test_the_language_of_commands(self):
+        """That of the agent, unless the sandbox or the call sets another one."""
+        with unittest.mock.patch.dict(os.environ, {"LANG": "C.UTF-8"}):
+            agent = Agent(BINARY, "--trust-local-peers")
+        self.addCleanup(agent.stop)
+        for envs, more, language in (({}, {}, "C.UTF-8"), ({}, {"LANG": "C"}, "C"), ({"LANG": "POSIX"}, {}, "POSIX")):
+            self.assertEqual(agent.init(envs).status, 204)
+            self.assertEqual(agent.run("/bin/sh", "-c", 'echo "$LANG"', envs=more)[0].decode(), language + "\n")
 
     def test_working_directory(self):
         self.assertEqual(self.agent.run("pwd")[0].decode(), HOME + "\n")

@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 import time
 from urllib.parse import quote
@@ -205,6 +206,39 @@ class Watch(AgentTest):
         time.sleep(0.3)
         self.assertTrue(refused())
         self.assertEqual(self.call("GetWatcherEvents", watcherId=watcher)[1], {"events": []})
+
+    def test_a_tree_after_more_changes_than_the_kernel_keeps(self):
+        """Directories whose events were lost are watched too, by the names that they have now."""
+        with open("/proc/sys/fs/inotify/max_queued_events") as file:
+            most = int(file.read())
+        if most > 100000:
+            self.skipTest(f"the kernel keeps {most} changes")
+        os.makedirs(self.tree + "/old/in")
+        watcher = self.call("CreateWatcher", path=self.tree, recursive=True)[1]["watcherId"]
+        self.agent.process.send_signal(signal.SIGSTOP)
+        try:
+            for number in range(most // 2 + 1):
+                name = f"{self.tree}/{number:05}"
+                os.close(os.open(name, os.O_CREAT | os.O_WRONLY))
+                os.unlink(name)
+            os.makedirs(self.tree + "/late/deep")
+            os.rename(self.tree + "/old", self.tree + "/new")
+        finally:
+            self.agent.process.send_signal(signal.SIGCONT)
+        self.eventually(lambda: self.call("GetWatcherEvents", watcherId=watcher)[1].get("code") == "resource_exhausted")
+        self.eventually(lambda: self.call("GetWatcherEvents", watcherId=watcher)[0] == 200)
+        for name in ("late/deep/f", "new/in/f"):
+            open(f"{self.tree}/{name}", "w").close()
+        seen = set()
+
+        def all_there():
+            events = self.call("GetWatcherEvents", watcherId=watcher)[1]["events"]
+            seen.update(event["name"] for event in events)
+            return {"late/deep/f", "new/in/f"} <= seen
+
+        self.eventually(all_there)
+        self.assertNotIn("old/in/f", seen)
+        self.assertEqual(self.call("RemoveWatcher", watcherId=watcher), (200, {}))
 
     def test_a_slow_reader_of_a_stream(self):
         stream = self.watch()

@@ -142,7 +142,7 @@ static int begin_part(struct multipart *m, struct rpc_error *error)
 {
     const char *disposition = find_disposition(buffer_string(&m->line), m->line.size);
     autofree char *name = disposition ? multipart_parameter(disposition, "name") : NULL;
-    autofree char *file_name = disposition ? multipart_parameter(disposition, "filename") : NULL;
+    autofree char *file_name = disposition ? multipart_file_name(disposition) : NULL;
     if (!name)
         return malformed("a part has no name in its Content-Disposition", error);
     buffer_clear(&m->line);

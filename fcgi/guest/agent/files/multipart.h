@@ -41,3 +41,7 @@ int multipart_end(const struct multipart *multipart, struct rpc_error *error);
  * or NULL. A backslash stands before a quote or another backslash only: file names of some
  * systems contain backslashes, and browsers do not escape them. */
 char *multipart_parameter(const char *value, const char *name);
+
+/* Return the file name from the value of a Content-Disposition: a new string, or NULL. Some clients
+ * write a name that is not ASCII as filename*, and another name as filename. */
+char *multipart_file_name(const char *value);

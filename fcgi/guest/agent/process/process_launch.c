@@ -31,8 +31,9 @@ static int make_environment(const struct agent *agent, const struct user *user,
                             const struct process_call *call, struct environment *environment,
                             struct rpc_error *error)
 {
-    const char *path = getenv("PATH");
-    if (environment_set(environment, "PATH", path && *path ? path : PATH_DEFAULT, error) < 0 ||
+    const char *path = getenv("PATH"), *language = getenv("LANG");
+    if ((language && environment_set(environment, "LANG", language, error) < 0) ||
+        environment_set(environment, "PATH", path && *path ? path : PATH_DEFAULT, error) < 0 ||
         environment_set(environment, "HOME", user->home, error) < 0 ||
         environment_set(environment, "USER", user->name, error) < 0 ||
         environment_set(environment, "LOGNAME", user->name, error) < 0 ||

@@ -79,6 +79,7 @@ static void drop_place(struct watch_place *place)
         TAILQ_REMOVE(&hub->to_scan, place, scan_link);
         watcher->unscanned--;
     }
+    watcher->stale -= place->stale;
     LIST_REMOVE(place, bucket_link);
     TAILQ_REMOVE(&watcher->places, place, link);
     TAILQ_INSERT_TAIL(&hub->dead, place, link);
@@ -116,30 +117,38 @@ static int watch_directory(struct watcher *watcher, const char *name, struct rpc
     return *name ? -2 : rpc_error_set_errno(error, errno, "cannot watch '%s'", path);
 }
 
+static void scan_later(struct watch_place *place)
+{
+    struct watcher *watcher = place->watcher;
+    place->to_scan = true;
+    TAILQ_INSERT_TAIL(&watcher->hub->to_scan, place, scan_link);
+    watcher->unscanned++;
+}
+
 int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struct rpc_error *error)
 {
     struct watch_hub *hub = watcher->hub;
-    if (hub->place_count >= WATCH_PLACES_MAX)
+    if (hub->place_count >= WATCH_PLACES_MAX + watcher->stale)
         return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
                              "the sandbox watches too many directories");
     int wd = watch_directory(watcher, name, error);
     if (wd < 0)
         return wd == -2 ? 0 : -1;
-    if (find_place(watcher, wd))
+    struct watch_place *known = find_place(watcher, wd);
+    if (known && !known->stale)
         return 0;
     struct watch_place *place = xcalloc(1, sizeof *place + strlen(name) + 1);
     memcpy(place->name, name, strlen(name) + 1);
     place->watcher = watcher;
     place->wd = wd;
     place->fresh = fresh;
-    place->to_scan = watcher->options.recursive;
     hub->place_count++;
     LIST_INSERT_HEAD(&hub->buckets[wd % WATCH_BUCKETS], place, bucket_link);
     TAILQ_INSERT_TAIL(&watcher->places, place, link);
-    if (place->to_scan) {
-        TAILQ_INSERT_TAIL(&hub->to_scan, place, scan_link);
-        watcher->unscanned++;
-    }
+    if (watcher->options.recursive)
+        scan_later(place);
+    if (known) /* the directory may have another name by now */
+        drop_place(known);
     return 0;
 }
 
@@ -233,12 +242,44 @@ static void on_change_unready(struct watch_place *place, const struct inotify_ev
         watch_place_add(place->watcher, name, false, &ignored);
 }
 
+/* Read the whole tree again: the lost events may be of directories that came or moved. To remove
+ * all watches before would fill the kernel's queue once more. */
+static void start_over(struct watcher *watcher)
+{
+    struct watch_place *place;
+    TAILQ_FOREACH(place, &watcher->places, link)
+    {
+        if (!*place->name && watcher->options.recursive && !place->to_scan)
+            scan_later(place);
+        watcher->stale += *place->name && !place->stale;
+        place->stale = *place->name;
+    }
+}
+
+void watch_drop_stale(struct watcher *watcher)
+{
+    struct watch_place *place, *next;
+    for (place = TAILQ_FIRST(&watcher->places); place && watcher->stale; place = next) {
+        next = TAILQ_NEXT(place, link);
+        if (place->stale)
+            drop_place(place);
+    }
+}
+
+static void note_overflow(struct watch_hub *hub)
+{
+    struct watcher *watcher;
+    LIST_FOREACH(watcher, &hub->watchers, link)
+    {
+        start_over(watcher);
+        watcher->listener->lost(watcher);
+    }
+}
+
 static void dispatch(struct watch_hub *hub, const struct inotify_event *change)
 {
     if (change->mask & IN_Q_OVERFLOW) {
-        struct watcher *watcher;
-        LIST_FOREACH(watcher, &hub->watchers, link)
-        watcher->listener->lost(watcher);
+        note_overflow(hub);
         return;
     }
     if (change->wd < 0)

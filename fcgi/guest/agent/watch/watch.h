@@ -29,7 +29,7 @@ struct watch_listener {
     void (*ready)(struct watcher *watcher, const struct rpc_error *error);
     /* {"name","type","entry"?}; the reference is handed over. */
     void (*event)(struct watcher *watcher, json_t *event);
-    /* Events were lost. */
+    /* Events were lost, and more can be lost while some places wait to be read. */
     void (*lost)(struct watcher *watcher);
     /* The path no longer leads to the directory that is watched: no useful event follows. */
     void (*gone)(struct watcher *watcher);
@@ -43,6 +43,7 @@ struct watch_place {
     int wd;
     bool to_scan;
     bool fresh;  /* created after the watcher was ready: its entries are new */
+    bool stale;  /* not found again since events were lost */
     char name[]; /* relative to the watcher's directory, "" for that itself */
 };
 TAILQ_HEAD(watch_place_list, watch_place);
@@ -69,6 +70,7 @@ struct watcher {
     struct watch_options options;
     struct watch_place_list places;
     size_t unscanned; /* places that wait to be read */
+    size_t stale;     /* places that may be elsewhere by now */
     bool is_ready;
     char *path;
 };
@@ -86,6 +88,9 @@ void watcher_free(struct watcher *watcher);
 
 /* Watch one more directory; a directory that is gone again is not an error. */
 int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struct rpc_error *error);
+
+/* Drop the places that were not found again in the tree. */
+void watch_drop_stale(struct watcher *watcher);
 
 /* Notify the watcher of one change. */
 void watch_tell(struct watcher *watcher, const char *type, const char *name);

@@ -278,7 +278,8 @@ static int get_events(struct request *request, const json_t *message, json_t **a
         return -1;
     polled->asked_at_ms = clock_monotonic_ms();
     if (polled->lost) {
-        polled->lost = false;
+        /* Until the whole tree is watched again, changes are still lost. */
+        polled->lost = polled->watcher->unscanned;
         set_lost(error);
         return -1;
     }

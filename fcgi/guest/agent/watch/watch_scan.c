@@ -61,12 +61,15 @@ static void scan_next(struct watch_hub *hub)
     }
 }
 
-static void tell_ready(struct watch_hub *hub)
+static void note_read(struct watch_hub *hub)
 {
     struct watcher *watcher;
     LIST_FOREACH(watcher, &hub->watchers, link)
     {
-        if (watcher->is_ready || watcher->unscanned)
+        if (watcher->unscanned)
+            continue;
+        watch_drop_stale(watcher);
+        if (watcher->is_ready)
             continue;
         watcher->is_ready = true;
         watcher->listener->ready(watcher, NULL);
@@ -82,7 +85,7 @@ void watch_scan(struct watch_hub *hub)
 {
     for (int i = 0; i < DIRECTORIES_PER_TURN && !TAILQ_EMPTY(&hub->to_scan); i++)
         scan_next(hub);
-    tell_ready(hub);
+    note_read(hub);
     if (!TAILQ_EMPTY(&hub->to_scan))
         loop_timer_arm(&hub->agent->loop, &hub->scan_timer, 0, on_more);
 }
