@@ -30,6 +30,19 @@ int event_kind_parse(const char *name, enum event_kind *kind)
     return -1;
 }
 
+int event_kind_read(const char *name, const char *field, enum event_kind *kind, struct error **err)
+{
+    if (event_kind_parse(name, kind) == 0)
+        return 0;
+    const char *nearest = str_nearest(name, event_kind_names, EVENT_KIND_COUNT);
+    if (nearest)
+        return error_set_field(err, ERR_INVALID_REQUEST, field,
+                               "There is no such kind of event; did you mean \"%s\"?", nearest);
+    return error_set_field(err, ERR_INVALID_REQUEST, field,
+                           "There is no such kind of event; an example is %s.",
+                           event_kind_names[EVENT_SANDBOX_PAUSED]);
+}
+
 void events_free(struct event *list, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)

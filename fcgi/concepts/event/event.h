@@ -32,6 +32,10 @@ extern const char *const event_kind_names[EVENT_KIND_COUNT];
 /* Find the kind of a name. Returns 0, or -1 for an unknown name. */
 int event_kind_parse(const char *name, enum event_kind *kind);
 
+/* Find the kind of a name in a request. Errors: ERR_INVALID_REQUEST with the field, and a name that
+ * the client may have meant. */
+int event_kind_read(const char *name, const char *field, enum event_kind *kind, struct error **err);
+
 /* --- writing --- */
 
 struct event_note {

@@ -36,10 +36,8 @@ static int read_kinds(const struct http_request *request, struct event_filter *f
         enum event_kind kind;
         if (!str_equal(request->query[i].name, "kind"))
             continue;
-        if (event_kind_parse(request->query[i].value, &kind) < 0)
-            return error_set_field(err, ERR_INVALID_REQUEST, "kind",
-                                   "There is no such kind of event; "
-                                   "doc/reference/events.md lists them.");
+        if (event_kind_read(request->query[i].value, "kind", &kind, err) < 0)
+            return -1;
         filter->kinds[kind] = true;
     }
     return 0;

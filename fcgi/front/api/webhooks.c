@@ -22,10 +22,7 @@ static int check_url(const json_t *value, const char *pointer, struct error **er
 static int check_kind(const json_t *value, const char *pointer, struct error **err)
 {
     enum event_kind kind;
-    if (event_kind_parse(json_string_value(value), &kind) == 0)
-        return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                           "There is no such kind of event; doc/reference/events.md lists them.");
+    return event_kind_read(json_string_value(value), pointer, &kind, err);
 }
 
 static const struct schema_member kind_item = {.type = SCHEMA_STRING, .check = check_kind};

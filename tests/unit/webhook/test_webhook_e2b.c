@@ -34,3 +34,19 @@ TEST(test_a_filter_of_such_kinds_alone_gets_nothing)
     filter.kinds[EVENT_SANDBOX_DIED] = filter.kinds[EVENT_MEMBER_ADDED] = true;
     assert_string_equal(narrowed(&filter, text), "none");
 }
+
+TEST(test_an_unknown_kind_names_the_one_that_is_meant)
+{
+    error_auto err = NULL;
+    enum event_kind kind;
+    assert_int_equal(event_kind_read("sandbox.paused", "kind", &kind, &err), 0);
+    assert_int_equal(kind, EVENT_SANDBOX_PAUSED);
+    assert_int_equal(event_kind_read("sandbox.pause", "kind", &kind, &err), -1);
+    assert_int_equal(err->code, ERR_INVALID_REQUEST);
+    assert_string_equal(err->field, "kind");
+    assert_non_null(strstr(err->message, "did you mean \"sandbox.paused\"?"));
+    error_clear(&err);
+    assert_int_equal(event_kind_read("x", "/kinds/0", &kind, &err), -1);
+    assert_string_equal(err->field, "/kinds/0");
+    assert_non_null(strstr(err->message, "an example is sandbox.paused"));
+}

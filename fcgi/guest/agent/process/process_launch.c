@@ -17,8 +17,13 @@
 
 int process_call_check(const struct process_call *call, struct rpc_error *error)
 {
-    if (!*call->command || strlen(call->command) > PATH_LENGTH_MAX)
-        return rpc_error_set_field(error, "/cmd", "cmd is missing or too long");
+    if (!*call->command)
+        return rpc_error_set_field(error, "/cmd", "cmd is missing");
+    if (strlen(call->command) > PATH_LENGTH_MAX)
+        return rpc_error_set_field(error, "/cmd",
+                                   "cmd names a program, and has at most %d bytes: pass a longer "
+                                   "text in args or on standard input",
+                                   PATH_LENGTH_MAX);
     if (json_array_size(call->args) > ARGS_MAX)
         return rpc_error_set_field(error, "/args", "more than %d args", ARGS_MAX);
     for (size_t i = 0; i < json_array_size(call->args); i++)

@@ -3,6 +3,7 @@
 
 #include "agent/process/exec_call.h"
 #include "agent/process/exec_text.h"
+#include "base/mem.h"
 
 static json_t *parse(const char *text)
 {
@@ -89,6 +90,13 @@ TEST(test_what_is_wrong_is_named)
     assert_refused("{\"cmd\": \"a\", \"timeout\": 86401}", "timeout");
     assert_refused("{\"cmd\": \"a\", \"environment\": {}}", "this call has no field environment");
     assert_refused("{\"cmd\": \"a\", \"env\": {}}", "is envs meant?");
+}
+
+TEST(test_a_text_in_place_of_a_program_gets_advice)
+{
+    autofree char *text = xasprintf("{\"cmd\": \"%05000d\", \"args\": []}", 0);
+    assert_refused(text, "pass a longer text in args or on standard input");
+    assert_refused("{\"args\": []}", "cmd is missing");
 }
 
 TEST(test_text_is_text_and_the_rest_base64)
