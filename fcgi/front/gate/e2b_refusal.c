@@ -16,6 +16,7 @@ static int status_of(enum refusal_reason reason, int status)
     case REFUSAL_PAUSED:
     case REFUSAL_PAUSING:
     case REFUSAL_ENDED:
+    case REFUSAL_HOST_LOST:
     case REFUSAL_GONE:
     case REFUSAL_PORT_NOT_EXPOSED:
     case REFUSAL_NO_LISTENER:

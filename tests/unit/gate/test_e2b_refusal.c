@@ -51,6 +51,7 @@ TEST(test_other_refusals_have_a_number)
         {{"data", "/files", REFUSAL_BUSY, 409}, 409},
         {{"preview", "/process.Process/Start", REFUSAL_BUSY, 503}, 409},
         {{"data", "/process.Process/Start", REFUSAL_PAUSED, 409}, 502},
+        {{"data", "/health", REFUSAL_HOST_LOST, 409}, 502},
         {{"data", "/filesystem.Filesystem/MakeDir", REFUSAL_QUOTA, 422}, 429},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
