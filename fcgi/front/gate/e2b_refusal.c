@@ -2,6 +2,7 @@
 #include "gate/e2b_refusal.h"
 
 #include "base/str.h"
+#include "gate/refusal.h"
 
 bool e2b_refusal_is_due(const struct http_request *request)
 {
@@ -15,6 +16,7 @@ static int status_of(enum refusal_reason reason, int status)
     case REFUSAL_PAUSED:
     case REFUSAL_PAUSING:
     case REFUSAL_ENDED:
+    case REFUSAL_HOST_LOST:
     case REFUSAL_GONE:
     case REFUSAL_PORT_NOT_EXPOSED:
     case REFUSAL_NO_LISTENER:
@@ -56,6 +58,14 @@ static const char *message_of(enum refusal_reason reason)
     }
 }
 
+/* E2B's Python packages read the number 409 in the answer to a call as "exists already", and then
+ * report a directory as there that nobody made. */
+static json_t *code_to_json(const struct http_request *request, int code)
+{
+    return code == 409 && refusal_is_of_call(request) ? json_string("failed_precondition")
+                                                      : json_integer(code);
+}
+
 void e2b_refusal_answer(const struct http_request *request, enum refusal_reason reason, int status,
                         struct http_response *response)
 {
@@ -63,7 +73,8 @@ void e2b_refusal_answer(const struct http_request *request, enum refusal_reason 
     const char *port = http_parameter(request, "SANDLOT_PORT");
     uint64_t number;
     int code = status_of(reason, status);
-    json_t *body = json_pack("{s:i, s:s}", "code", code, "message", message_of(reason));
+    json_t *body =
+        json_pack("{s:o, s:s}", "code", code_to_json(request, code), "message", message_of(reason));
     bool is_link = reason == REFUSAL_OLD_SIGNATURE || reason == REFUSAL_BAD_SIGNATURE;
     /* E2B's agent answers links, and its answers have no sandboxId. */
     if (!is_link)

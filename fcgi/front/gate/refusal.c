@@ -166,6 +166,14 @@ static void add_quota(struct gate *gate, const struct http_request *request, boo
                     LOG_STR("route", route ? route : ""), LOG_ERROR(failure));
 }
 
+bool refusal_is_of_call(const struct http_request *request)
+{
+    const char *path = http_parameter(request, "SANDLOT_URI");
+    return path && !str_equal(http_parameter(request, "SANDLOT_TARGET"), "preview") &&
+           (str_starts_with(path, "/process.Process/") ||
+            str_starts_with(path, "/filesystem.Filesystem/"));
+}
+
 /* Return the member `code` of the agent's errors at this address: a word of the Connect protocol
  * for its calls, otherwise the status. */
 static json_t *agent_code(const struct http_request *request, int status)
@@ -178,9 +186,7 @@ static json_t *agent_code(const struct http_request *request, int status)
         {409, "failed_precondition"}, {429, "resource_exhausted"}, {502, "unavailable"},
         {503, "unavailable"},         {504, "deadline_exceeded"},
     };
-    const char *path = http_parameter(request, "SANDLOT_URI");
-    if (!path || (!str_starts_with(path, "/process.Process/") &&
-                  !str_starts_with(path, "/filesystem.Filesystem/")))
+    if (!refusal_is_of_call(request))
         return json_integer(status);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].status == status)

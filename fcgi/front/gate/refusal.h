@@ -7,6 +7,9 @@
 #include "http/http.h"
 #include "sandbox/lifecycle.h"
 
+/* Return whether the refused request is a call to the agent in the Connect protocol. */
+bool refusal_is_of_call(const struct http_request *request);
+
 /* Answer a question of nginx with KIND refusal. */
 void gate_serve_refusal(struct gate *gate, struct http_request *request,
                         struct http_response *response);

@@ -57,8 +57,17 @@ def test_a_token_of_a_volume_ends_with_its_key(stack, account, volume):
     assert content(stack, token, "GET", f"{place}/dir?path=/").status == 200
     assert account.api.delete(f"/v1/keys/{key['id']}").status == 204
     assert content(stack, token, "GET", f"{place}/dir?path=/").status == 401
-    reader = Calls(stack, account.key("read"))
-    assert "token" not in reader("GET", f"/volumes/{volume['volumeID']}").json()
+
+
+def test_a_token_of_a_volume_has_the_rights_of_its_key(stack, account, volume):
+    """E2B's Python package fails at a volume without a token."""
+    place = f"/volumecontent/{volume['volumeID']}"
+    assert content(stack, volume["token"], "PUT", f"{place}/file?path=/f", b"kept").status == 201
+    token = Calls(stack, account.key("read"))("GET", f"/volumes/{volume['volumeID']}").json()["token"]
+    assert content(stack, token, "GET", f"{place}/file?path=/f").body == b"kept"
+    assert content(stack, token, "GET", f"{place}/path?path=/f").status == 200
+    for method, path, body in (("PUT", "file?path=/g", b"x"), ("POST", "dir?path=/g", None), ("DELETE", "path?path=/f", None)):
+        assert content(stack, token, method, f"{place}/{path}", body).status == 403, path
 
 
 def test_files_of_a_volume(call, volume):
