@@ -54,8 +54,7 @@ void doctor_check_front(struct doctor *doctor);
 void doctor_check_relay_files(struct doctor *doctor); /* the same of a machine that is a host */
 int doctor_check_pool(struct doctor *doctor, const struct host *host, struct error **err);
 
-/* Return whether the machine is a host only; below are the checks that need no database. */
-bool doctor_is_host_only(const struct doctor *doctor);
+/* Check a machine that is a host only, without a database. */
 void doctor_check_machine(struct doctor *doctor);
 
 /* Run a program (arguments[0] is its path), and put its output, cut to size - 1 bytes, into out.
