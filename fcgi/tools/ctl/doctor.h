@@ -40,6 +40,8 @@ void doctor_check_firewall(struct doctor *doctor, const struct host *host); /* a
 void doctor_check_host_clock(struct doctor *doctor, const struct host *host,
                              struct firewall *firewall);
 void doctor_check_database_server(struct doctor *doctor);
+/* cipher: of the connection to a server on another machine; NULL: none. */
+void doctor_report_encryption(struct doctor *doctor, const char *server, const char *cipher);
 void doctor_check_database_clock(struct doctor *doctor);
 void doctor_check_relay(struct doctor *doctor, const struct host *host); /* its certificate */
 void doctor_check_connections(struct doctor *doctor, const struct host *host);
@@ -52,6 +54,8 @@ void doctor_check_certificate(struct doctor *doctor);
 /* Check the authority for relays, and our certificates for relays and for Incus. */
 void doctor_check_front(struct doctor *doctor);
 void doctor_check_relay_files(struct doctor *doctor); /* the same of a machine that is a host */
+/* Report a storage pool whose driver has no limits of disks. */
+void doctor_report_driver(struct doctor *doctor, const struct host *host, const char *driver);
 int doctor_check_pool(struct doctor *doctor, const struct host *host, struct error **err);
 
 /* Check a machine that is a host only, without a database. */
