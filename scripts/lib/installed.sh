@@ -338,13 +338,23 @@ installed_pool()
     incus_pool
 }
 
-# installed_host: the operator's values of a host that is there stay.
+# installed_host: the operator's values of a host that is there stay. An Incus with sandboxes, and a database without a
+# host: the database is lost, or another one, and the dispatcher would delete the sandboxes.
 installed_host()
 {
+    local left
+
     if [[ $(ctl --json host list | jq '.hosts | length') -gt 0 ]]; then
         echo "there are hosts"
         return 0
     fi
+    left=$(incus_cli list --project "$PROJECT" --format json 2>/dev/null |
+        jq '[.[] | select(.config["user.sandlot.role"] == "sandbox")] | length') || left=0
+    [[ ${left:-0} -eq 0 ]] ||
+        die "Incus has $left sandboxes in its project $PROJECT, and the database has no host: to restore a backup with" \
+            "them, follow \"Only the database is lost\" in doc/howto/restore.md; to give them up, run" \
+            "\"incus delete --force --project $PROJECT NAME\" for each name of \"incus list --project $PROJECT\", and" \
+            "run sandlot-setup"
     HOST_DISK_OVERCOMMIT=${HOST_DISK_OVERCOMMIT:-20} accounts_host
 }
 
