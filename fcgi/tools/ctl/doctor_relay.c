@@ -82,15 +82,15 @@ void doctor_check_front(struct doctor *doctor)
 static void check_served(struct doctor *doctor, int64_t expires_at_ms)
 {
     error_auto err = NULL;
-    int64_t served_ms;
+    struct http_own_answer served;
     struct nginx_relay_known relay;
     if (nginx_relay_read(relay_dir_of_host(doctor->ctl->settings), &relay, &err) < 0)
         doctor_wrong(doctor, "relay", RENEW_FRONT, "%s.", err->message);
-    else if (http_own_expiry("relay." LINK_DOMAIN, relay.port, ASK_MOST_MS, &served_ms, &err) < 0)
+    else if (http_own_ask("relay." LINK_DOMAIN, relay.port, "/", ASK_MOST_MS, &served, &err) < 0)
         doctor_wrong(doctor, "relay", "Start nginx; `nginx -t` checks its configuration.",
                      "The relay of this machine does not answer on port %u: %s.", relay.port,
                      err->message);
-    else if (served_ms && served_ms / 1000 != expires_at_ms / 1000)
+    else if (served.expires_at_ms && served.expires_at_ms / 1000 != expires_at_ms / 1000)
         doctor_wrong(doctor, "relay", "Reload nginx: `systemctl reload nginx`.",
                      "The relay of this machine still uses a previous certificate.");
 }
