@@ -52,6 +52,18 @@ installed_network_lines()
     printf 'SANDLOT_RANGE=%s\nSANDLOT_NIC_PREFIX=%s\n' "$1" "$2"
 }
 
+# installed_pool_answer NAME ADVICE: an answer about a storage pool that exists changes nothing.
+installed_pool_answer()
+{
+    local former
+
+    former=$(installed_former "$1")
+    if [[ $former != "${!1}" ]] && incus_cli query "/1.0/storage-pools/$POOL" >/dev/null 2>&1; then
+        note "the storage pool $POOL exists already, and stays as it is; $2"
+        printf -v "$1" '%s' "$former"
+    fi
+}
+
 # installed_answers: remembers them. A host has the network of its first set-up; before there is a host, network.env
 # follows the answers, unless the operator has edited it.
 installed_answers()
@@ -69,6 +81,10 @@ installed_answers()
         if [[ $(<"$file") == "$(installed_network_lines "$former_range" "$former_prefix")" ]]; then
             rm -f "$file"
         fi
+    fi
+    if [[ -e $SETUP_FILE ]]; then
+        installed_pool_answer POOL_SOURCE "another device is for a new host"
+        installed_pool_answer POOL_SIZE "\"incus storage set $POOL size=$POOL_SIZE\" changes its size"
     fi
     installed_remember
 }
