@@ -45,6 +45,10 @@ void doctor_report_encryption(struct doctor *doctor, const char *server, const c
 void doctor_check_database_clock(struct doctor *doctor);
 void doctor_check_relay(struct doctor *doctor, const struct host *host); /* its certificate */
 void doctor_check_connections(struct doctor *doctor, const struct host *host);
+/* Look for packet filters of the machine's own that may drop packets of sandboxes. listed: what
+ * `nft -j list chains` prints; NULL: nothing. */
+void doctor_check_filters(struct doctor *doctor, const char *host_url);
+void doctor_report_filters(struct doctor *doctor, const json_t *listed);
 void doctor_check_registries(struct doctor *doctor); /* the profile of the package registries */
 void doctor_check_work(struct doctor *doctor);       /* dispatcher, late work, last pause */
 void doctor_check_archive(struct doctor *doctor);    /* its storage, and late copies */

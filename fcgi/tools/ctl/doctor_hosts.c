@@ -332,6 +332,7 @@ static int examine(void *context, const struct host *host, struct error **err)
     doctor_check_criu(doctor, host);
     doctor_check_versions(doctor, host);
     doctor_check_kernel(doctor, host->url);
+    doctor_check_filters(doctor, host->url);
     return 0;
 }
 

@@ -80,6 +80,7 @@ static void check_incus(struct doctor *doctor)
     }
     incus_close(incus);
     doctor_check_kernel(doctor, host.url);
+    doctor_check_filters(doctor, host.url);
 }
 
 void doctor_check_machine(struct doctor *doctor)

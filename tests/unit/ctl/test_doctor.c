@@ -48,3 +48,26 @@ TEST(test_a_pool_without_limits_of_disks)
     doctor_report_driver(&doctor, &host, "dir");
     assert_finding(findings, "note", "Storage pool sandlot of h7 has the driver dir");
 }
+
+TEST(test_a_packet_filter_of_the_machine)
+{
+    json_auto_t *findings = json_array();
+    struct doctor doctor = {.ctl = &ctl, .findings = findings, .is_quiet = true};
+    json_auto_t *listed = json_loads(
+        "{\"nftables\": [{\"metainfo\": {}},"
+        " {\"chain\": {\"family\": \"inet\", \"table\": \"sandlot\", \"name\": \"forward\","
+        " \"hook\": \"forward\", \"policy\": \"drop\"}},"
+        " {\"chain\": {\"family\": \"ip\", \"table\": \"filter\", \"name\": \"DOCKER-USER\"}},"
+        " {\"chain\": {\"family\": \"ip\", \"table\": \"filter\", \"name\": \"FORWARD\","
+        " \"hook\": \"forward\", \"policy\": \"drop\"}},"
+        " {\"chain\": {\"family\": \"ip\", \"table\": \"filter\", \"name\": \"INPUT\","
+        " \"hook\": \"input\", \"policy\": \"accept\"}},"
+        " {\"chain\": {\"family\": \"ip6\", \"table\": \"filter\", \"name\": \"FORWARD\","
+        " \"hook\": \"forward\", \"policy\": \"drop\"}}]}",
+        0, NULL);
+    assert_non_null(listed);
+    doctor_report_filters(&doctor, listed);
+    assert_finding(findings, "note", "The chain FORWARD of your table filter drops packets");
+    doctor_report_filters(&doctor, NULL);
+    assert_int_equal(json_array_size(findings), 0);
+}
