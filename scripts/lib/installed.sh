@@ -374,6 +374,19 @@ installed_host()
     HOST_DISK_OVERCOMMIT=${HOST_DISK_OVERCOMMIT:-20} accounts_host
 }
 
+# installed_template: also when the mark is right and the database is a restored one, whose template has the agent of the
+# backup.
+installed_template()
+{
+    local image
+
+    image=$(incus_cli query "/1.0/images/aliases/$IMAGE_ALIAS" | jq -r .target)
+    ctl --json template list --team deployment |
+        jq -e --arg slug "$TEMPLATE" --arg image "$image" \
+            'any(.template_versions[]; .slug == $slug and .fingerprint == $image)' >/dev/null || rm -f "$MARKS_DIR/template"
+    accounts_template
+}
+
 # installed_listens FILE: nginx has the port of the first server with TLS in FILE.
 installed_listens()
 {
@@ -479,7 +492,7 @@ installed_up()
     step "programs" installed_programs
     step "host" installed_host
     step "package registries" accounts_registries
-    step "template \"$TEMPLATE\"" accounts_template
+    step "template \"$TEMPLATE\"" installed_template
     step "doctor" installed_doctor
 }
 
@@ -489,5 +502,5 @@ installed_after_upgrade()
     step "certificate" installed_renew
     step "default template's tree" template_package_use
     step "default template's image" template_import
-    step "template \"$TEMPLATE\"" accounts_template
+    step "template \"$TEMPLATE\"" installed_template
 }
