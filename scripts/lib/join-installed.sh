@@ -54,8 +54,17 @@ join_incus()
     installed_incus
 }
 
+# join_pool: sandlot-pool and sandlot-limits find a pool and a project that have other names than usual in pool.env.
 join_pool()
 {
+    local file=$ETC_DIR/pool.env
+
+    if [[ $POOL != sandlot || $PROJECT != sandlot ]]; then
+        {
+            [[ ! -e $file ]] || grep -v '^SANDLOT_\(POOL\|PROJECT\)=' "$file" || true
+            printf 'SANDLOT_POOL=%s/storage-pools/%s\nSANDLOT_PROJECT=%s\n' "$INCUS_STATE" "$POOL" "$PROJECT"
+        } | write_file 644 root:root "$file"
+    fi
     installed_pool
 }
 
