@@ -3,6 +3,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "ctl/ctl.h"
 #include "ctl/versions.h"
@@ -34,8 +35,11 @@ struct host;
 struct firewall;
 void doctor_check_criu(struct doctor *doctor, const struct host *host); /* of this machine */
 void doctor_check_versions(struct doctor *doctor, const struct host *host);
-void doctor_check_kernel(struct doctor *doctor, const char *host_url);      /* likewise */
-void doctor_check_disk(struct doctor *doctor, const struct host *host);     /* of this machine */
+void doctor_check_kernel(struct doctor *doctor, const char *host_url);  /* likewise */
+void doctor_check_disk(struct doctor *doctor, const struct host *host); /* of this machine */
+/* growth: bytes by which the file of a storage pool can grow on a file system with so many left. */
+void doctor_report_growth(struct doctor *doctor, const struct host *host, uint64_t growth,
+                          uint64_t free_bytes, uint64_t total);
 void doctor_check_firewall(struct doctor *doctor, const struct host *host); /* after its host */
 void doctor_check_host_clock(struct doctor *doctor, const struct host *host,
                              struct firewall *firewall);

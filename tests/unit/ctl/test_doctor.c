@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Findings whose cause no test stack has: a database behind a network, and a pool of directories.
- */
+/* Findings whose causes no test stack has: a database behind a network, storage pools without
+ * limits or without room, and a packet filter of the machine's own. */
 #include "unit/unit.h"
 
 #include "ctl/doctor.h"
@@ -47,6 +47,22 @@ TEST(test_a_pool_without_limits_of_disks)
     assert_int_equal(json_array_size(findings), 0);
     doctor_report_driver(&doctor, &host, "dir");
     assert_finding(findings, "note", "Storage pool sandlot of h7 has the driver dir");
+}
+
+TEST(test_a_pool_whose_file_has_no_room_to_grow)
+{
+    const uint64_t gib = UINT64_C(1) << 30;
+    json_auto_t *findings = json_array();
+    struct doctor doctor = {.ctl = &ctl, .findings = findings, .is_quiet = true};
+    const struct host host = {.id = 1, .name = "local", .pool = "sandlot"};
+    doctor_report_growth(&doctor, &host, 20 * gib, 20 * gib, 1000 * gib);
+    assert_int_equal(json_array_size(findings), 0);
+    doctor_report_growth(&doctor, &host, 60 * gib, 50 * gib, 1000 * gib);
+    assert_finding(findings, "note", "can grow by 60.0 GiB, and its file system has 50.0 GiB left");
+    assert_int_equal(doctor.wrong, 0);
+    doctor_report_growth(&doctor, &host, 60 * gib, 49 * gib, 1000 * gib);
+    assert_finding(findings, "WRONG", "can grow by 60.0 GiB");
+    assert_int_equal(doctor.wrong, 1);
 }
 
 TEST(test_a_packet_filter_of_the_machine)
