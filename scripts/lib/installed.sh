@@ -380,7 +380,7 @@ installed_template()
 {
     local image
 
-    image=$(incus_cli query "/1.0/images/aliases/$IMAGE_ALIAS" | jq -r .target)
+    image=$(incus_cli query "/1.0/images/aliases/$IMAGE_ALIAS" | jq -r .target) || image=
     ctl --json template list --team deployment |
         jq -e --arg slug "$TEMPLATE" --arg image "$image" \
             'any(.template_versions[]; .slug == $slug and .fingerprint == $image)' >/dev/null || rm -f "$MARKS_DIR/template"
