@@ -355,7 +355,8 @@ installed_pool()
 }
 
 # installed_host: the operator's values of a host that is there stay. An Incus with sandboxes, and a database without a
-# host: the database is lost, or another one, and the dispatcher would delete the sandboxes.
+# host: the database is lost, or another one, and the dispatcher would delete the sandboxes. Running instances of a warm
+# pool do not count: nobody may have used them.
 installed_host()
 {
     local left
@@ -365,9 +366,10 @@ installed_host()
         return 0
     fi
     left=$(incus_cli list --project "$PROJECT" --format json 2>/dev/null |
-        jq '[.[] | select(.config["user.sandlot.role"] == "sandbox")] | length') || left=0
+        jq '[.[] | select(.config["user.sandlot.role"] == "sandbox" and
+            ((.name | startswith("warm-") | not) or .status != "Running"))] | length') || left=0
     [[ ${left:-0} -eq 0 ]] ||
-        die "Incus has $left sandboxes in its project $PROJECT, and the database has no host: to restore a backup with" \
+        die "Incus has at least $left sandboxes in its project $PROJECT, and the database has no host: to restore a backup with" \
             "them, follow \"Only the database is lost\" in doc/howto/restore.md; to give them up, run" \
             "\"incus delete --force --project $PROJECT NAME\" for each name of \"incus list --project $PROJECT\", and" \
             "run sandlot-setup"

@@ -183,7 +183,13 @@ static int list_sandboxes(const struct ctl *ctl, const struct host *host,
     return result;
 }
 
-/* Count the sandboxes and warm instances, if this deployment has a row for none of them. */
+/* A running instance of a warm pool may be a claimed sandbox; the host does not know this. */
+static bool may_be_unused(const struct runtime_listing *instance)
+{
+    return instance->status == RUNTIME_RUNNING && warm_names(instance->name);
+}
+
+/* Count the sandboxes, if this deployment has a row for none of them. */
 static int count_foreign(struct ctl *ctl, const struct runtime_listing *list, size_t count,
                          size_t *foreign, struct error **err)
 {
@@ -195,10 +201,12 @@ static int count_foreign(struct ctl *ctl, const struct runtime_listing *list, si
         if (sandbox_row_of_instance(ctl->db, 0, list[i].name, id, &state, err) < 0 ||
             warm_knows(ctl->db, list[i].name, &known, err) < 0)
             return -1;
-        if (*id || known)
+        if (*id || known) {
+            *foreign = 0;
             return 0;
+        }
+        *foreign += !may_be_unused(&list[i]);
     }
-    *foreign = count;
     return 0;
 }
 
@@ -215,7 +223,8 @@ static int refuse_foreign(struct ctl *ctl, const struct host *host, struct error
         return result;
     return error_set(
         err, ERR_INVALID_REQUEST,
-        "Incus at %s has %zu sandboxes in the project %s, and the database has no row for any of "
+        "Incus at %s has at least %zu sandboxes in the project %s, and the database has no row for "
+        "any of "
         "them: sandlot-dispatcher would delete them. To restore a backup with them, first run "
         "`systemctl stop sandlot.target` on each front node (doc/howto/restore.md). To give the "
         "sandboxes up, repeat the command with --delete-sandboxes.",

@@ -178,7 +178,8 @@ def test_what_a_host_lost_goes_on_with_its_memory(stack, account, deploy, passph
 
 def test_a_new_host_whose_sandboxes_have_no_row_is_refused(stack, account, deploy):
     """A dispatcher would delete them. To this deployment one seems to run: somebody holds its lease."""
-    Sandbox.create(account.api, timeout=1800)
+    sandbox = Sandbox.create(account.api, timeout=1800)
+    assert sandbox.pause()["state"] == "stopped", "one that runs may be of the warm pool"
     with deploy(project=stack.incus.project) as other:
         first = ipaddress.ip_address(other.host["address_range"].split("/")[0])
         words = ["host", "add", "again", "--url", other.host["url"], "--project", other.project, "--pool", other.host["pool"],
