@@ -39,6 +39,19 @@ accounts_has_template()
         jq -e --arg slug "$TEMPLATE" 'any(.template_versions[]; .slug == $slug and .state == "ready")' >/dev/null
 }
 
+# accounts_images_drop: each upgrade gives the name of the default template's image to another image. Versions of the
+# template have their own copies of the files.
+accounts_images_drop()
+{
+    local image
+
+    incus_cli image list --format json |
+        jq -r '.[] | select(.properties.description == "sandlot default template" and (.aliases | length) == 0) | .fingerprint' |
+        while read -r image; do
+            incus_cli image delete "$image" </dev/null || note "cannot delete the image $image of an earlier version"
+        done
+}
+
 # accounts_template: a new version when the image is a new one.
 accounts_template()
 {
@@ -51,6 +64,7 @@ accounts_template()
     fi
     ctl template add "$TEMPLATE" --image "$IMAGE_ALIAS" --cpu 1 --memory-mb 512 --default
     printf '%s\n' "$key" >"$MARKS_DIR/template"
+    accounts_images_drop
 }
 
 # accounts_ready_template NAME: a new version when its files or the default template are new ones.

@@ -52,6 +52,18 @@ installed_network_lines()
     printf 'SANDLOT_RANGE=%s\nSANDLOT_NIC_PREFIX=%s\n' "$1" "$2"
 }
 
+# installed_pool_answer NAME ADVICE: an answer about a storage pool that exists changes nothing.
+installed_pool_answer()
+{
+    local former
+
+    former=$(installed_former "$1")
+    if [[ $former != "${!1}" ]] && incus_cli query "/1.0/storage-pools/$POOL" >/dev/null 2>&1; then
+        note "the storage pool $POOL exists already, and stays as it is; $2"
+        printf -v "$1" '%s' "$former"
+    fi
+}
+
 # installed_answers: remembers them. A host has the network of its first set-up; before there is a host, network.env
 # follows the answers, unless the operator has edited it.
 installed_answers()
@@ -69,6 +81,10 @@ installed_answers()
         if [[ $(<"$file") == "$(installed_network_lines "$former_range" "$former_prefix")" ]]; then
             rm -f "$file"
         fi
+    fi
+    if [[ -e $SETUP_FILE ]]; then
+        installed_pool_answer POOL_SOURCE "another device is for a new host"
+        installed_pool_answer POOL_SIZE "\"incus storage set $POOL size=$POOL_SIZE\" changes its size"
     fi
     installed_remember
 }
@@ -338,14 +354,39 @@ installed_pool()
     incus_pool
 }
 
-# installed_host: the operator's values of a host that is there stay.
+# installed_host: the operator's values of a host that is there stay. An Incus with sandboxes, and a database without a
+# host: the database is lost, or another one, and the dispatcher would delete the sandboxes. Running instances of a warm
+# pool do not count: nobody may have used them.
 installed_host()
 {
+    local left
+
     if [[ $(ctl --json host list | jq '.hosts | length') -gt 0 ]]; then
         echo "there are hosts"
         return 0
     fi
+    left=$(incus_cli list --project "$PROJECT" --format json 2>/dev/null |
+        jq '[.[] | select(.config["user.sandlot.role"] == "sandbox" and
+            ((.name | startswith("warm-") | not) or .status != "Running"))] | length') || left=0
+    [[ ${left:-0} -eq 0 ]] ||
+        die "Incus has at least $left sandboxes in its project $PROJECT, and the database has no host: to restore a backup with" \
+            "them, follow \"Only the database is lost\" in doc/howto/restore.md; to give them up, run" \
+            "\"incus delete --force --project $PROJECT NAME\" for each name of \"incus list --project $PROJECT\", and" \
+            "run sandlot-setup"
     HOST_DISK_OVERCOMMIT=${HOST_DISK_OVERCOMMIT:-20} accounts_host
+}
+
+# installed_template: also when the mark is right and the database is a restored one, whose template has the agent of the
+# backup.
+installed_template()
+{
+    local image
+
+    image=$(incus_cli query "/1.0/images/aliases/$IMAGE_ALIAS" | jq -r .target) || image=
+    ctl --json template list --team deployment |
+        jq -e --arg slug "$TEMPLATE" --arg image "$image" \
+            'any(.template_versions[]; .slug == $slug and .fingerprint == $image)' >/dev/null || rm -f "$MARKS_DIR/template"
+    accounts_template
 }
 
 # installed_listens FILE: nginx has the port of the first server with TLS in FILE.
@@ -453,7 +494,7 @@ installed_up()
     step "programs" installed_programs
     step "host" installed_host
     step "package registries" accounts_registries
-    step "template \"$TEMPLATE\"" accounts_template
+    step "template \"$TEMPLATE\"" installed_template
     step "doctor" installed_doctor
 }
 
@@ -463,5 +504,5 @@ installed_after_upgrade()
     step "certificate" installed_renew
     step "default template's tree" template_package_use
     step "default template's image" template_import
-    step "template \"$TEMPLATE\"" accounts_template
+    step "template \"$TEMPLATE\"" installed_template
 }

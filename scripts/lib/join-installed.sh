@@ -16,17 +16,28 @@ join_places()
     install -d -m 755 "$STATE_ROOT" "$MARKS_DIR"
 }
 
+# join_resolvers: no sandbox of this machine reaches a resolver that listens only inside the front node.
+join_resolvers()
+{
+    [[ ,${JOIN_RESOLVERS// /} =~ ,(127\.|\[?::1) ]] || return 0
+    JOIN_RESOLVERS=
+    note "dns_upstreams of the front node names a resolver on that machine; here, the resolvers in /etc/resolv.conf answer"
+}
+
 # join_config: what sandlot-firewall and sandlotctl need of it; no more is on a host.
 join_config()
 {
     local host=${JOIN_URL#https://}
 
     if [[ ! -e $CONFIG_FILE ]]; then
+        join_resolvers
         {
             printf '# Written by sandlot-host-join when there was none; yours to change.\n'
             printf 'base_url = %s\ndata_plane_host = %s\nkey_file = %s/keyring\nrelay_dir = %s\n' \
                 "$JOIN_URL" "${host#api.}" "$ETC_DIR" "$RELAY_DIR"
             [[ $NIC_PREFIX == sl ]] || printf 'firewall_tun = 0tun-%s\n' "$NIC_PREFIX"
+            [[ -z $JOIN_NETWORKS ]] || printf 'protected_networks_open = %s\n' "$JOIN_NETWORKS"
+            [[ -z $JOIN_RESOLVERS ]] || printf 'dns_upstreams = %s\n' "$JOIN_RESOLVERS"
         } | write_file 644 root:root "$CONFIG_FILE"
     fi
     "$PREFIX/sbin/sandlot-firewall" --config "$CONFIG_FILE" --check-config
@@ -43,8 +54,17 @@ join_incus()
     installed_incus
 }
 
+# join_pool: sandlot-pool and sandlot-limits find a pool and a project that have other names than usual in pool.env.
 join_pool()
 {
+    local file=$ETC_DIR/pool.env
+
+    if [[ $POOL != sandlot || $PROJECT != sandlot ]]; then
+        {
+            [[ ! -e $file ]] || grep -v '^SANDLOT_\(POOL\|PROJECT\)=' "$file" || true
+            printf 'SANDLOT_POOL=%s/storage-pools/%s\nSANDLOT_PROJECT=%s\n' "$INCUS_STATE" "$POOL" "$PROJECT"
+        } | write_file 644 root:root "$file"
+    fi
     installed_pool
 }
 

@@ -96,6 +96,8 @@ join_take()
     NIC_PREFIX=$(join_said .options.nic_prefix)
     PROJECT=$(join_said .options.project)
     POOL=$(join_said .options.pool)
+    JOIN_NETWORKS=$(join_said '.options.protected_networks_open // ""')
+    JOIN_RESOLVERS=$(join_said '.options.dns_upstreams // ""')
     JOIN_ADDRESS=${JOIN_ADDRESS:-$JOIN_LOCAL}
     [[ $JOIN_ADDRESS =~ ^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+$ ]] ||
         die "this machine connects to the front node from $JOIN_ADDRESS: give the IPv4 address at which the front nodes can connect to it" \

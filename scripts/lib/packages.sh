@@ -97,6 +97,18 @@ packages_source()
     printf '\n'
 }
 
+# mmdebstrap ARGUMENTS…: the program reads no settings of the machine's apt, whose proxy may be the only way to the mirror.
+# apt uses the proxy for http also for https, unless another one is set.
+mmdebstrap()
+(
+    http='' https=''
+    eval "$(apt-config shell http Acquire::http::Proxy https Acquire::https::Proxy)"
+    https=${https:-$http}
+    [[ -z $http || $http == DIRECT ]] || export http_proxy=$http
+    [[ -z $https || $https == DIRECT ]] || export https_proxy=$https
+    command mmdebstrap "$@"
+)
+
 # packages_options DIRECTORY: apt options for a state of its own below DIRECTORY. What fetches and
 # reads signatures does so as apt's own user, who must reach DIRECTORY and owns where it writes.
 packages_options()

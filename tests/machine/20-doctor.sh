@@ -12,3 +12,9 @@ systemctl --failed --plain --no-legend --no-pager | tee /tmp/failed
 sandlotctl user create ann
 sandlotctl team create acme --plan pro --owner ann
 (umask 077 && sandlotctl key create --user ann --team acme --scope write >/root/key)
+# The kernel can end nginx without notice; its sockets stay.
+systemctl kill --signal=KILL nginx
+wait_until 60 sh -c '! systemctl is-active --quiet nginx'
+[[ -S /run/sandlot/firewall/http.sock ]]
+systemctl start nginx
+wait_until 900 sandlotctl doctor

@@ -44,11 +44,12 @@ int http_link_ask(const struct http_link *link, unsigned wait_ms, int64_t *expir
     return result == CURLE_OK ? 0 : -1;
 }
 
-int http_own_expiry(const char *host, unsigned port, unsigned wait_ms, int64_t *expires_at_ms,
-                    struct error **err)
+int http_own_ask(const char *host, unsigned port, const char *path, unsigned wait_ms,
+                 struct http_own_answer *out, struct error **err)
 {
     CURL *curl = NULL;
-    autofree char *url = xasprintf("https://%s:%u/", host, port);
+    long status = 0;
+    autofree char *url = xasprintf("https://%s:%u%s", host, port, path);
     autofree char *here = xasprintf("::127.0.0.1:%u", port);
     struct curl_slist *targets = curl_slist_append(NULL, here);
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
@@ -62,7 +63,9 @@ int http_own_expiry(const char *host, unsigned port, unsigned wait_ms, int64_t *
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, http_client_collect);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
     CURLcode result = curl_easy_perform(curl);
-    *expires_at_ms = result == CURLE_OK ? peer_expiry(curl) : 0;
+    out->expires_at_ms = result == CURLE_OK ? peer_expiry(curl) : 0;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    out->status = (unsigned)status;
     curl_slist_free_all(targets);
     curl_easy_cleanup(curl);
     return result == CURLE_OK

@@ -13,8 +13,14 @@
 int http_link_ask(const struct http_link *link, unsigned wait_ms, int64_t *expires_at_ms,
                   struct error **err);
 
-/* Read the end of the certificate that the server at a port of this machine (127.0.0.1) uses for a
- * host; any issuer is accepted. *expires_at_ms: wall clock; 0: unknown. Errors:
+/* The answer of a server of this machine. */
+struct http_own_answer {
+    int64_t expires_at_ms; /* the end of its certificate, wall clock; 0: unknown */
+    unsigned status;
+};
+
+/* Send GET for a path (from its "/" on) of a host to the server at a port of this machine
+ * (127.0.0.1), and wait at most wait_ms; any issuer of a certificate is accepted. Errors:
  * ERR_RUNTIME_UNAVAILABLE. */
-int http_own_expiry(const char *host, unsigned port, unsigned wait_ms, int64_t *expires_at_ms,
-                    struct error **err);
+int http_own_ask(const char *host, unsigned port, const char *path, unsigned wait_ms,
+                 struct http_own_answer *out, struct error **err);

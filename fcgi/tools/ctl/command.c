@@ -77,6 +77,8 @@ OPTIONS host_add_options[] = {
      "limit"},
     {"firewall", CTL_TEXT, false, "URL", 0, 0, "address of its sandlot-firewall"},
     {"relay", CTL_TEXT, false, "URL", 0, 0, "address of its relay, if the host is another machine"},
+    {"delete-sandboxes", CTL_FLAG, false, NULL, 0, 0,
+     "let the dispatcher delete the sandboxes that a new host has, and the database does not have"},
     END};
 OPTIONS profile_set_options[] = {
     {"file", CTL_LIST, false, "FILE", 0, 0,

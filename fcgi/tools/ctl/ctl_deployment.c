@@ -9,6 +9,7 @@
 #include "ctl/nginx_config.h"
 #include "ctl/nginx_hosts.h"
 #include "ctl/output.h"
+#include "ctl/relay_files.h"
 #include "db/grant.h"
 #include "db/migrate.h"
 #include "front/front.h"
@@ -115,19 +116,44 @@ static int watch_hosts(struct ctl *ctl, const char *directory, const char *pid_f
     }
 }
 
+/* A machine that is a host only has the files of its relay, and none of a front node. */
+static int write_relay(const struct settings *settings, const char *directory, struct error **err)
+{
+    struct nginx_relay_known known;
+    const char *dir = relay_dir_of_host(settings);
+    if (nginx_relay_read(dir, &known, err) < 0)
+        return -1;
+    const struct nginx_relay relay = {
+        .host_name = known.host_name,
+        .range = known.range,
+        .dir = dir,
+        .port = known.port,
+    };
+    return nginx_config_render_relay(settings, settings->nginx_template_dir, &relay, directory,
+                                     err);
+}
+
+static int write_front(struct ctl *ctl, const char *directory, struct error **err)
+{
+    const struct settings *settings = ctl->settings;
+    bool changed;
+    return nginx_config_render(settings, settings->nginx_template_dir, directory, err) < 0
+               ? -1
+               : put_hosts(ctl, directory, &changed, err);
+}
+
 int ctl_nginx_config(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     const char *directory = ctl_text(arguments, "output");
     const char *pid_file = ctl_text(arguments, "pid-file");
-    bool changed;
     if (ctl_flag(arguments, "watch"))
         return directory ? watch_hosts(ctl, directory, pid_file ? pid_file : NGINX_PID_FILE, err)
                          : error_set_field(err, ERR_INVALID_REQUEST, "--output",
                                            "Give the folder that --watch keeps up to date.");
     if (!directory)
         return nginx_config_print(ctl->settings, ctl->settings->nginx_template_dir, stdout, err);
-    if (nginx_config_render(ctl->settings, ctl->settings->nginx_template_dir, directory, err) < 0 ||
-        put_hosts(ctl, directory, &changed, err) < 0)
+    if ((relay_is_host_only(ctl->settings) ? write_relay(ctl->settings, directory, err)
+                                           : write_front(ctl, directory, err)) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s}", "directory", directory), "The nginx configuration is in %s.",
               directory);

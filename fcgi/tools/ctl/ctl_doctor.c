@@ -11,6 +11,7 @@
 #include "ctl/ctl_db.h"
 #include "ctl/doctor.h"
 #include "ctl/output.h"
+#include "ctl/relay_files.h"
 #include "db/migrate.h"
 #include "overview/overview.h"
 
@@ -170,7 +171,7 @@ static void examine(struct doctor *doctor)
     log_configure(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
     if (!check_settings(doctor))
         return;
-    if (doctor_is_host_only(doctor)) {
+    if (relay_is_host_only(doctor->ctl->settings)) {
         doctor_check_machine(doctor);
         doctor_check_holes(doctor);
         return;

@@ -12,6 +12,8 @@
 #include "host/host_check.h"
 #include "incus/incus.h"
 #include "sandbox/sandbox_lost.h"
+#include "sandbox/sandbox_row.h"
+#include "template/warm.h"
 
 #define CERTIFICATE_FILE_MAX 65536
 /* Most sandboxes write little of their quota; the guard of the storage pool protects the space that
@@ -159,6 +161,99 @@ static int ask_architecture(const struct ctl *ctl, struct host *host, struct err
     return take(host->architecture, sizeof host->architecture, architecture, "architecture", err);
 }
 
+/* --- sandboxes that the database does not have --- */
+
+static int list_sandboxes(const struct ctl *ctl, const struct host *host,
+                          struct runtime_listing **list, size_t *count, struct error **err)
+{
+    struct runtime *runtime;
+    const struct runtime_host place = {
+        .url = host->url,
+        .server_cert = host->server_cert,
+        .client_cert_file = ctl->settings->incus_client_cert_file,
+        .client_key_file = ctl->settings->incus_client_key_file,
+        .project = host->project,
+        .pool = host->pool,
+        .nic_prefix = host->nic_prefix,
+    };
+    if (runtime_incus_open(&place, &runtime, err) < 0)
+        return -1;
+    int result = runtime->ops->list(runtime, list, count, err);
+    runtime_close(runtime);
+    return result;
+}
+
+/* A running instance of a warm pool may be a claimed sandbox; the host does not know this. */
+static bool may_be_unused(const struct runtime_listing *instance)
+{
+    return instance->status == RUNTIME_RUNNING && warm_names(instance->name);
+}
+
+/* Count the sandboxes, if this deployment has a row for none of them. */
+static int count_foreign(struct ctl *ctl, const struct runtime_listing *list, size_t count,
+                         size_t *foreign, struct error **err)
+{
+    *foreign = 0;
+    for (size_t i = 0; i < count; i++) {
+        char id[ID_SIZE];
+        enum sandbox_state state;
+        bool known;
+        if (sandbox_row_of_instance(ctl->db, 0, list[i].name, id, &state, err) < 0 ||
+            warm_knows(ctl->db, list[i].name, &known, err) < 0)
+            return -1;
+        if (*id || known) {
+            *foreign = 0;
+            return 0;
+        }
+        *foreign += !may_be_unused(&list[i]);
+    }
+    return 0;
+}
+
+static int refuse_foreign(struct ctl *ctl, const struct host *host, struct error **err)
+{
+    struct runtime_listing *list = NULL;
+    size_t count = 0, foreign;
+    error_auto unlisted = NULL;
+    if (list_sandboxes(ctl, host, &list, &count, &unlisted) < 0)
+        return 0; /* no project yet, or prepare() reports the reason */
+    int result = count_foreign(ctl, list, count, &foreign, err);
+    runtime_listing_free(list, count);
+    if (result < 0 || !foreign)
+        return result;
+    return error_set(
+        err, ERR_INVALID_REQUEST,
+        "Incus at %s has at least %zu sandboxes in the project %s, and the database has no row for "
+        "any of "
+        "them: sandlot-dispatcher would delete them. To restore a backup with them, first run "
+        "`systemctl stop sandlot.target` on each front node (doc/howto/restore.md). To give the "
+        "sandboxes up, repeat the command with --delete-sandboxes.",
+        host->url, foreign, host->project);
+}
+
+/* A dispatcher deletes sandboxes without a row: those of another deployment, or of this one before
+ * it lost its database. A host that the database has may have such sandboxes after a restore. */
+static int check_foreign(struct ctl *ctl, const struct ctl_arguments *arguments,
+                         const struct host *host, struct error **err)
+{
+    struct host known;
+    error_auto absent = NULL;
+    bool watched;
+    if (ctl_flag(arguments, "delete-sandboxes"))
+        return 0;
+    if (host_get_by_name(ctl->db, host->name, &known, &absent) == 0) {
+        host_deinit(&known);
+        return 0;
+    }
+    if (absent->code != ERR_NOT_FOUND)
+        return error_move(err, &absent);
+    if (host_is_watched(ctl->db, &watched, err) < 0)
+        return -1;
+    return watched ? refuse_foreign(ctl, host, err) : 0;
+}
+
+/* --- adding a host --- */
+
 static int prepare(struct ctl *ctl, const struct host *host, struct error **err)
 {
     struct runtime *runtime;
@@ -199,8 +294,9 @@ int ctl_host_add(struct ctl *ctl, const struct ctl_arguments *arguments, struct 
     unsigned built = 0;
     int result = -1;
     if (read_host(ctl, arguments, &host, err) == 0 && host_check(&host, err) == 0 &&
-        ask_architecture(ctl, &host, err) == 0 && host_put(ctl->db, &host, err) == 0 &&
-        prepare(ctl, &host, err) == 0 && build_missing_sources(ctl, &host, &built, err) == 0) {
+        ask_architecture(ctl, &host, err) == 0 && check_foreign(ctl, arguments, &host, err) == 0 &&
+        host_put(ctl->db, &host, err) == 0 && prepare(ctl, &host, err) == 0 &&
+        build_missing_sources(ctl, &host, &built, err) == 0) {
         json_t *object = host_json(&host);
         json_object_set_new(object, "sources_built", json_integer(built));
         ctl_print(ctl, object, "Host %s is %s: %u vCPUs and %u MB at %s.", host.name,

@@ -18,7 +18,6 @@
 
 #define AUTHORITY_DAYS 3650
 #define RELAY_PORT     8446
-#define RELAY_DIR      "/etc/sandlot/relay"
 #define FRONT_NAME     "front.sandlot"
 
 static json_t *expiry_json(const char *dir, const char *file)

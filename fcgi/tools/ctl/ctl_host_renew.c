@@ -136,7 +136,7 @@ static int install(const char *dir, const char *path, struct error **err)
 
 int ctl_host_install(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
-    const char *dir = ctl->settings->relay_dir, *path = arguments->operands[0];
+    const char *dir = relay_dir_of_host(ctl->settings), *path = arguments->operands[0];
     const char *pid_file = ctl_text(arguments, "pid-file");
     int result = install(dir, path, err);
     unlink(path); /* a file that stays would start the unit again and again */

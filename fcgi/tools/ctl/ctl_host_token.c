@@ -24,8 +24,9 @@ static void add_number(json_t *options, const char *name, uint64_t value)
     json_object_set_new(options, name, json_integer((json_int_t)value));
 }
 
-/* 0 where the machine itself is to say it. */
-static json_t *options_of(const struct ctl_arguments *arguments)
+/* 0 where the machine itself is to say it. The last two are settings of this front node that the
+ * host's firewall needs too. */
+static json_t *options_of(const struct settings *settings, const struct ctl_arguments *arguments)
 {
     json_t *options = json_object();
     add_text(options, "range", ctl_text(arguments, "range"), "");
@@ -39,6 +40,8 @@ static json_t *options_of(const struct ctl_arguments *arguments)
                ctl_number(arguments, "memory-overcommit", MEMORY_OVERCOMMIT));
     add_number(options, "disk_overcommit",
                ctl_number(arguments, "disk-overcommit", DISK_OVERCOMMIT));
+    add_text(options, "protected_networks_open", settings->protected_networks_open, "");
+    add_text(options, "dns_upstreams", settings->dns_upstreams, "");
     return options;
 }
 
@@ -68,7 +71,7 @@ int ctl_host_token(struct ctl *ctl, const struct ctl_arguments *arguments, struc
 {
     const char *name = arguments->operands[0], *front = ctl_text(arguments, "front");
     char pin[CERTIFICATE_PIN_SIZE], secret[SECRET_TEXT_SIZE], at[CLOCK_ISO8601_SIZE];
-    json_auto_t *options = options_of(arguments), *files = NULL;
+    json_auto_t *options = options_of(ctl->settings, arguments), *files = NULL;
     unsigned seconds = (unsigned)ctl_seconds(arguments, "valid-for", JOIN_TTL_S);
     if (check_front(front, err) < 0 ||
         certificate_pin(ctl->settings->tls_certificate_file, pin, err) < 0 ||

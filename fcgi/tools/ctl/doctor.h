@@ -3,6 +3,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "ctl/ctl.h"
 #include "ctl/versions.h"
@@ -34,15 +35,24 @@ struct host;
 struct firewall;
 void doctor_check_criu(struct doctor *doctor, const struct host *host); /* of this machine */
 void doctor_check_versions(struct doctor *doctor, const struct host *host);
-void doctor_check_kernel(struct doctor *doctor, const char *host_url);      /* likewise */
-void doctor_check_disk(struct doctor *doctor, const struct host *host);     /* of this machine */
+void doctor_check_kernel(struct doctor *doctor, const char *host_url);  /* likewise */
+void doctor_check_disk(struct doctor *doctor, const struct host *host); /* of this machine */
+/* growth: bytes by which the file of a storage pool can grow on a file system with so many left. */
+void doctor_report_growth(struct doctor *doctor, const struct host *host, uint64_t growth,
+                          uint64_t free_bytes, uint64_t total);
 void doctor_check_firewall(struct doctor *doctor, const struct host *host); /* after its host */
 void doctor_check_host_clock(struct doctor *doctor, const struct host *host,
                              struct firewall *firewall);
 void doctor_check_database_server(struct doctor *doctor);
+/* cipher: of the connection to a server on another machine; NULL: none. */
+void doctor_report_encryption(struct doctor *doctor, const char *server, const char *cipher);
 void doctor_check_database_clock(struct doctor *doctor);
 void doctor_check_relay(struct doctor *doctor, const struct host *host); /* its certificate */
 void doctor_check_connections(struct doctor *doctor, const struct host *host);
+/* Look for packet filters of the machine's own that may drop packets of sandboxes. listed: what
+ * `nft -j list chains` prints; NULL: nothing. */
+void doctor_check_filters(struct doctor *doctor, const char *host_url);
+void doctor_report_filters(struct doctor *doctor, const json_t *listed);
 void doctor_check_registries(struct doctor *doctor); /* the profile of the package registries */
 void doctor_check_work(struct doctor *doctor);       /* dispatcher, late work, last pause */
 void doctor_check_archive(struct doctor *doctor);    /* its storage, and late copies */
@@ -52,10 +62,11 @@ void doctor_check_certificate(struct doctor *doctor);
 /* Check the authority for relays, and our certificates for relays and for Incus. */
 void doctor_check_front(struct doctor *doctor);
 void doctor_check_relay_files(struct doctor *doctor); /* the same of a machine that is a host */
+/* Report a storage pool whose driver has no limits of disks. */
+void doctor_report_driver(struct doctor *doctor, const struct host *host, const char *driver);
 int doctor_check_pool(struct doctor *doctor, const struct host *host, struct error **err);
 
-/* Return whether the machine is a host only; below are the checks that need no database. */
-bool doctor_is_host_only(const struct doctor *doctor);
+/* Check a machine that is a host only, without a database. */
 void doctor_check_machine(struct doctor *doctor);
 
 /* Run a program (arguments[0] is its path), and put its output, cut to size - 1 bytes, into out.

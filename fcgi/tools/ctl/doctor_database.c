@@ -18,11 +18,16 @@ static bool is_here(const char *server)
 }
 
 /* Data in clear on a network: sandboxes' secrets are sealed, other data is not. */
-static void check_encryption(struct doctor *doctor, const char *server)
+void doctor_report_encryption(struct doctor *doctor, const char *server, const char *cipher)
 {
-    const char *cipher = db_cipher(doctor->ctl->db);
-    if (cipher)
+    if (cipher && *doctor->ctl->settings->database_tls_ca_file)
         doctor_ok(doctor, "database", "The connection to %s is encrypted with %s.", server, cipher);
+    else if (cipher)
+        doctor_note(doctor, "database",
+                    "The connection to %s is encrypted with %s, but nothing checks the server's "
+                    "certificate: an attacker in the network can answer in its place. Set "
+                    "database_tls_ca_file.",
+                    server, cipher);
     else
         doctor_note(doctor, "database",
                     "The connection to %s is not encrypted. Set database_tls_ca_file to encrypt it "
@@ -69,5 +74,5 @@ void doctor_check_database_server(struct doctor *doctor)
     if (is_here(server))
         check_room(doctor);
     else
-        check_encryption(doctor, server);
+        doctor_report_encryption(doctor, server, db_cipher(doctor->ctl->db));
 }

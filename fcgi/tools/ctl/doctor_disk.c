@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The storage pool of a host that is this machine, from the outside: its reserve, the space that
- * deleted sandboxes still occupy, and its encryption.
+ * deleted sandboxes still occupy, its encryption, and the file system of a pool that is a file.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
 #include "base/mem.h"
@@ -19,6 +20,7 @@
 #define BTRFS_DIR      "/sys/fs/btrfs"
 #define GUARD_DIR      "/run/sandlot-pool" /* of fcgi/host/helper/guard */
 #define STACKED_MAX    8                   /* devices upon devices, and files upon devices */
+#define ROOM_SHARE     20                  /* less than the twentieth part is nearly nothing */
 #define ORPHANS_NOTICE (UINT64_C(1) << 30)
 
 /* Read the first line of a file of the kernel; "" without one. */
@@ -104,6 +106,45 @@ static void check_encryption(struct doctor *doctor, const struct host *host, con
                     host->pool, host->name, source);
 }
 
+/* --- a pool that is a file --- */
+
+/* The file has holes, which other files of its file system may fill first. */
+void doctor_report_growth(struct doctor *doctor, const struct host *host, uint64_t growth,
+                          uint64_t free_bytes, uint64_t total)
+{
+    static const char format[] =
+        "The file of storage pool %s of %s can grow by %.1f GiB, and its file system has %.1f GiB "
+        "left. When this is full, writes of all sandboxes of the host fail.";
+    double growth_gb = (double)growth / (1 << 30), free_gb = (double)free_bytes / (1 << 30);
+    if (growth <= free_bytes)
+        return;
+    if (free_bytes < total / ROOM_SHARE)
+        doctor_wrong(doctor, "pool",
+                     "Free or add space on the file system with the disks of Incus "
+                     "(/var/lib/incus/disks).",
+                     format, host->pool, host->name, growth_gb, free_gb);
+    else
+        doctor_note(doctor, "pool", format, host->pool, host->name, growth_gb, free_gb);
+}
+
+static void check_growth(struct doctor *doctor, const struct host *host, const char *source)
+{
+    char path[4096];
+    struct stat device, file;
+    struct statvfs room;
+    if (stat(source, &device) < 0 || !S_ISBLK(device.st_mode))
+        return;
+    autofree char *backing = xasprintf("/sys/dev/block/%u:%u/loop/backing_file",
+                                       major(device.st_rdev), minor(device.st_rdev));
+    if (!*read_line(backing, path, sizeof path) || stat(path, &file) < 0 ||
+        statvfs(path, &room) < 0)
+        return;
+    uint64_t size = (uint64_t)file.st_size, used = (uint64_t)file.st_blocks * 512;
+    doctor_report_growth(doctor, host, size > used ? size - used : 0,
+                         (uint64_t)room.f_bavail * room.f_frsize,
+                         (uint64_t)room.f_blocks * room.f_frsize);
+}
+
 /* --- quota groups --- */
 
 /* The file system of a block device, as the kernel names it. Returns -1 when it is not there. */
@@ -172,6 +213,7 @@ void doctor_check_disk(struct doctor *doctor, const struct host *host)
     if (!str_starts_with(host->url, "unix:///") || find_mount(host, type, source) < 0)
         return;
     check_encryption(doctor, host, source);
+    check_growth(doctor, host, source);
     if (strcmp(type, "btrfs") != 0 || find_uuid(source, uuid) < 0)
         return;
     check_guard(doctor, host, uuid);

@@ -15,6 +15,7 @@
 
 #define PROBE_WAIT_MS  3000
 #define TW_REUSE_FILE  "/proc/sys/net/ipv4/tcp_tw_reuse"
+#define BAD_GATEWAY    502
 #define EXPIRY_SOON_MS (14 * INT64_C(86400000))
 
 static void check_socket(struct doctor *doctor, const char *setting, const char *path)
@@ -80,6 +81,26 @@ static void check_nginx_port(struct doctor *doctor, unsigned port, const char *c
         doctor_ok(doctor, "nginx", "Port %u of this machine accepts connections.", port);
 }
 
+/* Root reaches every socket, and nginx only those that its user may open. */
+static void check_nginx_reaches_workers(struct doctor *doctor)
+{
+    error_auto ignored = NULL;
+    const struct settings *settings = doctor->ctl->settings;
+    autofree char *host = settings_api_host(settings);
+    struct http_own_answer answer;
+    if (http_own_ask(host, (unsigned)settings->listen_port, "/v1/me", PROBE_WAIT_MS, &answer,
+                     &ignored) == 0 &&
+        answer.status == BAD_GATEWAY)
+        doctor_wrong(doctor, "nginx",
+                     "nginx's error log has the reason. If another user than www-data runs nginx, "
+                     "add this user to the group www-data, and restart nginx. After a change of "
+                     "a setting with _socket, run `sandlotctl nginx-config` again and reload "
+                     "nginx.",
+                     "nginx answers a request to the API with status %u, because it cannot connect "
+                     "to the workers.",
+                     answer.status);
+}
+
 static void check_nginx(struct doctor *doctor)
 {
     const struct settings *settings = doctor->ctl->settings;
@@ -87,6 +108,7 @@ static void check_nginx(struct doctor *doctor)
     if (settings->redirect_port)
         check_nginx_port(doctor, (unsigned)settings->redirect_port,
                          "browsers without https:// are not redirected");
+    check_nginx_reaches_workers(doctor);
 }
 
 /* nginx's connections to one port of one sandbox have its ports of this machine to themselves; see
@@ -154,12 +176,12 @@ static void check_served(struct doctor *doctor, int64_t expires_at_ms)
     const struct settings *settings = doctor->ctl->settings;
     autofree char *host = settings_api_host(settings);
     char at[CLOCK_ISO8601_SIZE];
-    int64_t served_ms;
-    if (http_own_expiry(host, (unsigned)settings->listen_port, PROBE_WAIT_MS, &served_ms,
-                        &ignored) < 0 ||
-        !served_ms || served_ms / 1000 == expires_at_ms / 1000)
+    struct http_own_answer served;
+    if (http_own_ask(host, (unsigned)settings->listen_port, "/", PROBE_WAIT_MS, &served, &ignored) <
+            0 ||
+        !served.expires_at_ms || served.expires_at_ms / 1000 == expires_at_ms / 1000)
         return;
-    clock_format_iso8601(served_ms, at);
+    clock_format_iso8601(served.expires_at_ms, at);
     doctor_wrong(doctor, "certificate", "Reload nginx: `systemctl reload nginx`.",
                  "nginx does not use %s, but another certificate, which is valid until %s.",
                  settings->tls_certificate_file, at);

@@ -97,6 +97,16 @@ static int check_mounted(const struct host *host, const json_t *pool, struct err
                      host->pool, status, host->pool);
 }
 
+void doctor_report_driver(struct doctor *doctor, const struct host *host, const char *driver)
+{
+    if (str_equal(driver, "dir"))
+        doctor_note(doctor, "pool",
+                    "Storage pool %s of %s has the driver dir: disks of sandboxes have no limit, "
+                    "so one sandbox can fill the file system, and each create copies a whole disk. "
+                    "On an installed host, use a pool with the driver btrfs.",
+                    host->pool, host->name);
+}
+
 int doctor_check_pool(struct doctor *doctor, const struct host *host, struct error **err)
 {
     struct incus *incus;
@@ -105,8 +115,11 @@ int doctor_check_pool(struct doctor *doctor, const struct host *host, struct err
         return -1;
     autofree char *path = xasprintf("/1.0/storage-pools/%s", host->pool);
     int result = incus_get(incus, path, &pool, err);
-    if (result == 0 && (result = check_mounted(host, pool, err)) == 0)
+    if (result == 0 && (result = check_mounted(host, pool, err)) == 0) {
         check_room(doctor, host, incus);
+        if (host->id) /* without a row, the pool may serve other instances than sandboxes */
+            doctor_report_driver(doctor, host, json_string_value(json_object_get(pool, "driver")));
+    }
     incus_close(incus);
     if (result < 0 && error_clear_if(err, ERR_NOT_FOUND))
         return error_set(err, ERR_CONFIG, "there is no storage pool %s", host->pool);
@@ -319,6 +332,7 @@ static int examine(void *context, const struct host *host, struct error **err)
     doctor_check_criu(doctor, host);
     doctor_check_versions(doctor, host);
     doctor_check_kernel(doctor, host->url);
+    doctor_check_filters(doctor, host->url);
     return 0;
 }
 

@@ -3,33 +3,17 @@
  * A machine that is a host and no front node. It has no database and no key ring, so these checks
  * ask the programs of the machine itself.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "ctl/doctor.h"
 #include "ctl/fastcgi_probe.h"
 #include "host/host.h"
-#include "http/link.h"
 #include "incus/incus.h"
 
 #define INCUS_SOCKET "/var/lib/incus/unix.socket"
 #define PROBE_MS     3000
-
-static char *file_of(const struct doctor *doctor, const char *name)
-{
-    return xasprintf("%s/%s", doctor->ctl->settings->relay_dir, name);
-}
-
-bool doctor_is_host_only(const struct doctor *doctor)
-{
-    const struct settings *settings = doctor->ctl->settings;
-    autofree char *certificate = file_of(doctor, LINK_HOST_FILE);
-    return *settings->relay_dir && access(certificate, F_OK) == 0 &&
-           access(settings->key_file, F_OK) < 0 && errno == ENOENT;
-}
 
 static const char start[] = "Start it with systemctl, and read its log (journalctl -u).";
 
@@ -96,6 +80,7 @@ static void check_incus(struct doctor *doctor)
     }
     incus_close(incus);
     doctor_check_kernel(doctor, host.url);
+    doctor_check_filters(doctor, host.url);
 }
 
 void doctor_check_machine(struct doctor *doctor)

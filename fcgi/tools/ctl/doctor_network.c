@@ -2,9 +2,12 @@
 /*
  * Check the connection table, which all sandboxes of this machine share. A full one refuses
  * connections to everybody, nginx among them; conf/nftables/load-network.in sets its size. Also
- * check the entries of allow_package_registry_access.
+ * check the entries of allow_package_registry_access, and look for packet filters of the machine's
+ * own.
  */
+#include <jansson.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -14,6 +17,7 @@
 
 #define TABLE_FULL_PERCENT 75
 #define COUNT_FILE         "/proc/sys/net/netfilter/nf_conntrack_count"
+#define CHAINS_MAX         ((size_t)1 << 20)
 #define MAX_FILE           "/proc/sys/net/netfilter/nf_conntrack_max"
 
 /* Read the number in a file of the kernel. Returns 0, or -1 on failure. */
@@ -42,6 +46,51 @@ void doctor_check_connections(struct doctor *doctor, const struct host *host)
     else
         doctor_ok(doctor, "connections", "The connection table of %s has %lu of %lu entries.",
                   host->name, count, max);
+}
+
+static const char *text_of(const json_t *chain, const char *name)
+{
+    const char *text = json_string_value(json_object_get(chain, name));
+    return text ? text : "";
+}
+
+/* firewalld's chains accept by their policy, and end with a rule that rejects. */
+static bool may_drop(const json_t *chain)
+{
+    const char *family = text_of(chain, "family"), *hook = text_of(chain, "hook");
+    const char *table = text_of(chain, "table");
+    return (str_equal(family, "ip") || str_equal(family, "inet")) &&
+           (str_equal(hook, "forward") || str_equal(hook, "input")) &&
+           (str_equal(text_of(chain, "policy"), "drop") || str_equal(table, "firewalld")) &&
+           !str_starts_with(table, "sandlot");
+}
+
+void doctor_report_filters(struct doctor *doctor, const json_t *listed)
+{
+    const json_t *one;
+    size_t i;
+    json_array_foreach (json_object_get(listed, "nftables"), i, one) {
+        const json_t *chain = json_object_get(one, "chain");
+        if (may_drop(chain))
+            doctor_note(doctor, "filter",
+                        "The chain %s of your table %s drops packets for which it has no rule. If "
+                        "sandboxes have no names or no internet, let their packets pass: see \"A "
+                        "firewall of your own\" in doc/howto/install-by-hand.md.",
+                        text_of(chain, "name"), text_of(chain, "table"));
+    }
+}
+
+void doctor_check_filters(struct doctor *doctor, const char *host_url)
+{
+    char *arguments[] = {"/usr/sbin/nft", "-j", "list", "chains", NULL};
+    if (!str_starts_with(host_url, "unix://"))
+        return;
+    autofree char *text = xcalloc(1, CHAINS_MAX);
+    /* Only root may list them. */
+    if (doctor_run(arguments, environ, text, CHAINS_MAX) != 0)
+        return;
+    json_auto_t *listed = json_loads(text, 0, NULL);
+    doctor_report_filters(doctor, listed);
 }
 
 void doctor_check_registries(struct doctor *doctor)

@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "ctl/certificate.h"
 #include "ctl/doctor.h"
+#include "ctl/nginx_config.h"
+#include "ctl/relay_files.h"
 #include "host/host.h"
 #include "http/link.h"
 #include "http/link_ask.h"
@@ -45,7 +47,7 @@ static void report(struct doctor *doctor, const char *check, const char *what,
 
 static void check_file(struct doctor *doctor, const char *name, const char *advice)
 {
-    autofree char *path = xasprintf("%s/%s", doctor->ctl->settings->relay_dir, name);
+    autofree char *path = xasprintf("%s/%s", relay_dir_of_host(doctor->ctl->settings), name);
     int64_t expires_at_ms;
     error_auto err = NULL;
     if (certificate_expiry(path, &expires_at_ms, &err) < 0)
@@ -77,38 +79,25 @@ void doctor_check_front(struct doctor *doctor)
     check_file(doctor, LINK_CALLER_FILE, RENEW_FRONT);
 }
 
-/* Return the port in the configuration of this machine's relay; 0: it has no port. */
-static unsigned relay_port(const struct doctor *doctor)
-{
-    autofree char *path = xasprintf("%s/sandlot-relay.conf", doctor->ctl->settings->relay_dir);
-    char line[256];
-    unsigned port = 0;
-    autofclose FILE *file = fopen(path, "re");
-    while (file && !port && fgets(line, sizeof line, file))
-        if (sscanf(line, " listen %u ssl", &port) != 1)
-            port = 0;
-    return port;
-}
-
 static void check_served(struct doctor *doctor, int64_t expires_at_ms)
 {
     error_auto err = NULL;
-    int64_t served_ms;
-    unsigned port = relay_port(doctor);
-    if (!port)
-        return;
-    if (http_own_expiry("relay." LINK_DOMAIN, port, ASK_MOST_MS, &served_ms, &err) < 0)
+    struct http_own_answer served;
+    struct nginx_relay_known relay;
+    if (nginx_relay_read(relay_dir_of_host(doctor->ctl->settings), &relay, &err) < 0)
+        doctor_wrong(doctor, "relay", RENEW_FRONT, "%s.", err->message);
+    else if (http_own_ask("relay." LINK_DOMAIN, relay.port, "/", ASK_MOST_MS, &served, &err) < 0)
         doctor_wrong(doctor, "relay", "Start nginx; `nginx -t` checks its configuration.",
-                     "The relay of this machine does not answer on port %u: %s.", port,
+                     "The relay of this machine does not answer on port %u: %s.", relay.port,
                      err->message);
-    else if (served_ms && served_ms / 1000 != expires_at_ms / 1000)
+    else if (served.expires_at_ms && served.expires_at_ms / 1000 != expires_at_ms / 1000)
         doctor_wrong(doctor, "relay", "Reload nginx: `systemctl reload nginx`.",
                      "The relay of this machine still uses a previous certificate.");
 }
 
 void doctor_check_relay_files(struct doctor *doctor)
 {
-    autofree char *path = xasprintf("%s/" LINK_HOST_FILE, doctor->ctl->settings->relay_dir);
+    autofree char *path = xasprintf("%s/" LINK_HOST_FILE, relay_dir_of_host(doctor->ctl->settings));
     int64_t expires_at_ms;
     error_auto err = NULL;
     check_file(doctor, LINK_AUTHORITY_FILE, RENEW_OF_ALL);

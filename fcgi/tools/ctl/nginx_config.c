@@ -580,6 +580,35 @@ int nginx_config_render_relay(const struct settings *settings, const char *templ
     return result;
 }
 
+static void read_relay_line(const char *line, struct nginx_relay_known *known)
+{
+    char range[sizeof known->range];
+    int end = 0;
+    sscanf(line, "# The relay of the host %63[a-z0-9-],", known->host_name);
+    if (sscanf(line, " %18[0-9./] 1;%n", range, &end) == 1 && end)
+        memcpy(known->range, range, sizeof range);
+    if (!known->port && sscanf(line, " listen %u ssl", &known->port) != 1)
+        known->port = 0;
+}
+
+int nginx_relay_read(const char *dir, struct nginx_relay_known *known, struct error **err)
+{
+    char line[256];
+    autofree char *path = xasprintf("%s/sandlot-relay.conf", dir);
+    autofclose FILE *file = fopen(path, "re");
+    *known = (struct nginx_relay_known){.port = 0};
+    if (!file)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
+    while (fgets(line, sizeof line, file))
+        read_relay_line(line, known);
+    return *known->host_name && *known->range && known->port
+               ? 0
+               : error_set(err, ERR_CONFIG,
+                           "%s does not have the name, network and port of this host; make it "
+                           "again with `sandlotctl host certificate` on a front node",
+                           path);
+}
+
 int nginx_config_put_file(const char *directory, const char *name, const char *text, bool *changed,
                           struct error **err)
 {

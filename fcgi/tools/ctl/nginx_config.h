@@ -26,6 +26,15 @@ int nginx_config_render_relay(const struct settings *settings, const char *templ
                               const struct nginx_relay *relay, const char *output_dir,
                               struct error **err);
 
+/* The values of a relay that was rendered before, without its folder. */
+struct nginx_relay_known {
+    char host_name[64], range[19];
+    unsigned port;
+};
+
+/* Read the values from the file of the relay in a folder. Errors: ERR_CONFIG. */
+int nginx_relay_read(const char *dir, struct nginx_relay_known *known, struct error **err);
+
 /* Write one file whose text is made elsewhere, replaced in one step where it says something
  * else. */
 int nginx_config_put_file(const char *directory, const char *name, const char *text, bool *changed,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "config/settings.h"
 #include "http/link.h"
 
 #define PEM_MAX 65536
@@ -115,4 +116,15 @@ bool relay_is_fresh(const char *authority_dir, const char *dir, const char *file
     return relay_read(authority_dir, LINK_AUTHORITY_FILE, &authority, &unreadable) == 0 &&
            relay_read(dir, file, &certificate, &unreadable) == 0 &&
            authority_signed(authority, certificate, name, RELAY_RENEW_DAYS);
+}
+
+const char *relay_dir_of_host(const struct settings *settings)
+{
+    return *settings->relay_dir ? settings->relay_dir : RELAY_DIR;
+}
+
+bool relay_is_host_only(const struct settings *settings)
+{
+    return relay_has(relay_dir_of_host(settings), LINK_HOST_FILE) &&
+           access(settings->key_file, F_OK) < 0 && errno == ENOENT;
 }

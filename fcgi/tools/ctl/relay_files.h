@@ -9,6 +9,8 @@
 #include "crypto/authority.h"
 
 #define RELAY_AUTHORITY_KEY "ca.key"
+/* The usual folder. A host that was added by hand may lack the setting relay_dir. */
+#define RELAY_DIR "/etc/sandlot/relay"
 /* A certificate is renewed when it is valid for fewer days. */
 #define RELAY_RENEW_DAYS 30
 #define RELAY_LEAF_DAYS  90
@@ -32,11 +34,17 @@ char *relay_pair_text(const struct certificate_pair *pair);
 int relay_write_pair(const char *dir, const char *name, const struct certificate_pair *pair,
                      mode_t mode, gid_t group, struct error **err);
 
+/* Return relay_dir, or the usual folder when the setting is empty. */
+struct settings;
+const char *relay_dir_of_host(const struct settings *settings);
+/* Return whether this machine is a host and no front node: it has the certificate of a relay, and
+ * no key ring. */
+bool relay_is_host_only(const struct settings *settings);
+
 /* Sign a new pair for the relay of a host. */
 int relay_sign_host(const char *dir, const char *host_name, struct certificate_pair *authority,
                     struct certificate_pair *pair, struct error **err);
 /* Renew the pair of this front if it needs that. */
-struct settings;
 int relay_renew_front(const struct settings *settings, bool *renewed, struct error **err);
 
 int relay_make_dir(const char *dir, struct error **err);

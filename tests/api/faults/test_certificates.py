@@ -142,6 +142,22 @@ def renew(deployment):
     return deployment.ctl("host", "renew", "--pid-file", str(deployment.pid_file))
 
 
+def test_an_upgrade_of_a_host_writes_the_files_of_its_relay_again(deployment):
+    """As the package does it on a machine without a key ring."""
+    lines = [line for line in deployment.config.read_text(encoding="utf-8").splitlines()
+             if line.split("=")[0].strip() not in ("relay_dir", "key_file")]
+    config = deployment.dir / "host.conf"
+    config.write_text("\n".join([*lines, f"relay_dir = {deployment.host}", f"key_file = {deployment.dir / 'none'}"]) + "\n",
+                      encoding="utf-8")
+    relay = deployment.host / "sandlot-relay.conf"
+    rendered = relay.read_text(encoding="utf-8")
+    assert f"listen {deployment.port} ssl" in rendered and deployment.stack.range in rendered
+    relay.write_text(rendered + "# of an earlier version\n", encoding="utf-8")
+    written = deployment.ctl("nginx-config", "--output", str(deployment.host), config=config)
+    assert written == {"directory": str(deployment.host)}
+    assert relay.read_text(encoding="utf-8") == rendered
+
+
 def test_a_host_gets_a_new_certificate_while_connections_stay(stack, deployment, arrived, sandbox):
     with deployment.serving():
         assert renew(deployment) == {"front_renewed": False, "hosts": []}

@@ -3,13 +3,16 @@
 
 import contextlib
 import datetime
+import http.server
 import os
 import pathlib
 import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
+import threading
 
 import pytest
 
@@ -190,6 +193,33 @@ def test_nothing_listens_and_no_worker_answers(stack, tmp_path):
     assert_says(found, "nginx", "Nothing listens on port 1 ", "Start nginx")
     assert_says(found, "nginx", "Nothing listens on port 2 .*browsers", "Start nginx")
     assert_says(found, "workers", "api_socket", "Start the workers")
+
+
+class Unreached(http.server.BaseHTTPRequestHandler):
+    """nginx whose user may not open the sockets of the workers."""
+
+    def do_GET(self):
+        self.send_response(502)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.long
+def test_nginx_cannot_open_the_sockets_of_the_workers(stack, tmp_path):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(stack.root / "tls" / "server.pem", stack.root / "tls" / "server.key")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Unreached) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            with changed_settings(stack, tmp_path, listen_port=server.server_address[1]) as path:
+                found = wrong(stack, path)
+        finally:
+            server.shutdown()
+    assert_says(found, "nginx", "with status 502", "group www-data")
 
 
 @pytest.mark.long

@@ -144,6 +144,7 @@ def test_tokens_that_are_refused(stack, machine, name, anonymous):
     taken = show(anonymous, secret)
     assert taken.status == 200 and taken.json()["state"] == "taken"
     assert set(taken.json()["files"]) == {"ca.pem", "host.pem", "incus-client.pem"}
+    assert {"protected_networks_open", "dns_upstreams"} <= set(taken.json()["options"]), "which its firewall needs too"
     assert show(anonymous, secret).json()["files"] == taken.json()["files"], "its own machine may ask again"
     other = show(anonymous, secret, machine="b" * 64)
     assert_error(other, 401, "unauthorized")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A deployment that is filled, backed up, lost, and taken up again elsewhere from its backup."""
 
+import ipaddress
 import json
 import pathlib
 import re
@@ -173,6 +174,22 @@ def test_what_a_host_lost_goes_on_with_its_memory(stack, account, deploy, passph
     assert sandbox.resume()["resumed_from"] == "memory"
     assert sandbox.boot_id() == boot_id
     assert sandbox.data.check(f"cat /proc/{pid}/comm").strip() == "sleep"
+
+
+def test_a_new_host_whose_sandboxes_have_no_row_is_refused(stack, account, deploy):
+    """A dispatcher would delete them. To this deployment one seems to run: somebody holds its lease."""
+    sandbox = Sandbox.create(account.api, timeout=1800)
+    assert sandbox.pause()["state"] == "stopped", "one that runs may be of the warm pool"
+    with deploy(project=stack.incus.project) as other:
+        first = ipaddress.ip_address(other.host["address_range"].split("/")[0])
+        words = ["host", "add", "again", "--url", other.host["url"], "--project", other.project, "--pool", other.host["pool"],
+                 "--range", f"{first + 8}/29", "--nic-prefix", other.host["nic_prefix"], "--vcpus", "1", "--memory-mb", "64"]
+        other.query("INSERT INTO leases (name, holder, until_ms) VALUES ('host.monitors', 'a test', 4102444800000)")
+        refused = other.run(*words)
+        assert refused.returncode != 0 and "no row for any of them" in refused.stderr, refused
+        assert "--delete-sandboxes" in refused.stderr
+        assert other.query("SELECT name FROM hosts WHERE name = 'again'") == ()
+        other.ctl(*words, "--delete-sandboxes")
 
 
 def test_a_backup_takes_from_the_one_before_what_has_not_changed(stack, account, tmp_path):

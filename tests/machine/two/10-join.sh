@@ -11,6 +11,13 @@ sandlotctl host authority
 systemctl restart sandlot.target
 sandlotctl nginx-config --output /etc/sandlot/nginx && nginx -t && systemctl reload nginx
 systemctl enable --now sandlot-hosts
+# With the other programs, it reads changed settings.
+before=$(systemctl show --property MainPID --value sandlot-hosts)
+systemctl stop sandlot.target
+wait_until 300 sh -c '! systemctl is-active --quiet sandlot-hosts'
+systemctl start sandlot.target
+wait_until 300 systemctl is-active --quiet sandlot-hosts
+[[ $(systemctl show --property MainPID --value sandlot-hosts) != "$before" ]]
 
 sandlotctl user create ann
 sandlotctl team create acme --plan pro --owner ann

@@ -2,6 +2,12 @@
 # A sandbox on the other machine through its life, through the relay.
 # shellcheck shell=bash disable=SC2016
 
+# An upgrade of the host gives nginx there the relay's configuration of the new version.
+second 'echo "# of an earlier version" >>/etc/sandlot/relay/sandlot-relay.conf && cd /root/packages &&
+    DEBIAN_FRONTEND=noninteractive apt-get -y -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-unsafe-io \
+        --no-install-recommends --reinstall install ./sandlot-runtime_*.deb &&
+    ! grep "of an earlier version" /etc/sandlot/relay/sandlot-relay.conf' </dev/null
+
 sandlotctl host drain local --stay
 begin away
 [[ $(host_of away) == h7 ]]

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "ctl/nginx_config.h"
+#include "ctl/relay_files.h"
 
 static char root[] = "/tmp/sandlot-nginx-config-XXXXXX";
 static struct settings *settings;
@@ -66,9 +67,19 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    static const char *const names[] = {
-        "in/host/a.conf.in", "in/host",   "in/a.conf.in", "in/b.inc.in", "in/README",
-        "out/a.conf",        "out/b.inc", "conf",         "in",          "out"};
+    static const char *const names[] = {"in/host/a.conf.in",
+                                        "in/host",
+                                        "in/a.conf.in",
+                                        "in/b.inc.in",
+                                        "in/README",
+                                        "out/a.conf",
+                                        "out/b.inc",
+                                        "conf",
+                                        "in",
+                                        "out",
+                                        "relay/sandlot-relay.conf",
+                                        "relay/host.pem",
+                                        "relay"};
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         autofree char *path = xasprintf("%s/%s", root, names[i]);
         remove(path);
@@ -213,6 +224,41 @@ TEST(test_relays_listen_on_ipv6_when_told)
     set_ipv6("auto");
     write_text("in/a.conf.in", "second");
     assert_ok(render(&err));
+}
+
+/* An upgrade of a host reads them from the file that it replaces. */
+TEST(test_values_of_a_relay_are_in_its_file)
+{
+    struct error *err = NULL;
+    struct nginx_relay_known known;
+    const char *source = getenv("SANDLOT_SOURCE_DIR");
+    const struct nginx_relay relay = {"h-7", "10.64.0.0/10", "/etc/sandlot/relay", 9446};
+    autofree char *templates = xasprintf("%s/conf/nginx", source ? source : ".");
+    autofree char *output = xasprintf("%s/relay", root);
+    assert_ok(nginx_config_render_relay(settings, templates, &relay, output, &err));
+    assert_ok(nginx_relay_read(output, &known, &err));
+    assert_string_equal(known.host_name, relay.host_name);
+    assert_string_equal(known.range, relay.range);
+    assert_int_equal(known.port, relay.port);
+    write_text("relay/sandlot-relay.conf", "server {\n    listen 8446 ssl;\n}\n");
+    assert_fails_saying(nginx_relay_read(output, &known, &err), ERR_CONFIG, "sandlotctl host");
+    assert_fails_saying(nginx_relay_read(root, &known, &err), ERR_CONFIG, "cannot read");
+}
+
+/* A host that was added by hand has no setting relay_dir: its certificate is in the usual folder.
+ */
+TEST(test_a_host_is_known_by_its_certificate)
+{
+    assert_string_equal(relay_dir_of_host(settings), "/etc/sandlot/relay");
+    free(settings->relay_dir);
+    settings->relay_dir = xasprintf("%s/relay", root);
+    assert_string_equal(relay_dir_of_host(settings), settings->relay_dir);
+    assert_false(relay_is_host_only(settings));
+    write_text("relay/host.pem", "");
+    assert_true(relay_is_host_only(settings));
+    free(settings->key_file);
+    settings->key_file = xasprintf("%s/conf", root);
+    assert_false(relay_is_host_only(settings));
 }
 
 /* A set of files that does not render leaves the old set whole. */
