@@ -47,6 +47,7 @@ int filter_open(const struct settings *settings, struct filter **filter, struct 
     struct filter *fresh = xcalloc(1, sizeof *fresh);
     fresh->pending =
         (struct places){.most = FILTER_PENDING_MAX, .most_of_tenant = FILTER_PENDING_TEAM_MAX};
+    fresh->egress_requests.per_s = FILTER_EGRESS_PER_S;
     fresh->settings = settings;
     fresh->started_at_ms = clock_now_ms();
     fresh->wake_fd = -1;
