@@ -165,6 +165,16 @@ def test_a_network_of_ipv6_is_one_client(stack):
         honest_request(stack, other)
 
 
+def test_a_site_of_ipv6_has_four_times_as_many(stack):
+    """Anybody can get a network of 48 bits, which has 65,536 of 64 bits."""
+    front, each = ports(stack)[0], 4 * SHARE // 5 + 5
+    with ipv6.site(6) as (*members, last), ipv6.addresses(1) as ((honest,),), contextlib.ExitStack() as open_crowds:
+        crowds = [open_crowds.enter_context(Crowd(front, address, silent, each)) for address in members]
+        assert not any(crowd.refused for crowd in crowds[:-1])
+        assert crowds[-1].refused and refused(front, last)
+        honest_request(stack, honest)
+
+
 def test_streams_that_are_reset(stack, bystander):
     """A client of HTTP/2 asks for a preview and takes each request back at once."""
     host = bystander.sandbox.preview(3000).host.encode()
