@@ -81,6 +81,21 @@ def test_ssh_connections_are_counted_by_network(stack):
         assert said == [b"SSH-", b"", b"SSH-"]
 
 
+def test_ssh_connections_of_a_site_end_each_other(stack):
+    """Anybody can get a network of 48 bits: connections without a sign-in from all of its networks keep no other client out."""
+    with entry_point(stack, ssh_connections=8) as entry, ipv6.addresses(1) as ((honest,),), ipv6.site(8) as strangers, \
+            contextlib.ExitStack() as opened:
+        thinking, greeting = banner(entry.port, honest)
+        opened.enter_context(thinking)
+        assert greeting == b"SSH-"
+        for address in strangers:
+            opened.enter_context(banner(entry.port, address)[0])
+        thinking.settimeout(3)
+        with pytest.raises(TimeoutError):
+            while thinking.recv(4096):
+                pass
+
+
 # --- a machine without it ---
 
 
