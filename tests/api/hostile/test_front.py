@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+import edge
 import ipv6
 from client import Origin
 from stack import wait_until
@@ -173,6 +174,31 @@ def test_a_site_of_ipv6_has_four_times_as_many(stack):
         assert not any(crowd.refused for crowd in crowds[:-1])
         assert crowds[-1].refused and refused(front, last)
         honest_request(stack, honest)
+
+
+def begin_request(stack, source):
+    """A request to the API whose body does not come."""
+    connection = tls(stack, connect(ports(stack)[0], source))
+    host = Origin(stack.ca_file, stack.base_url).host
+    connection.sendall(f"POST /v1/keys HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n\r\n".encode())
+    return connection
+
+
+def is_refused(stack, source):
+    with begin_request(stack, source) as connection:
+        connection.sendall(b"{\"a\": 11}")
+        return connection.recv(65536).startswith(b"HTTP/1.1 429")
+
+
+def test_a_site_of_ipv6_has_four_times_as_many_requests(stack):
+    each = 16
+    with edge.settings(stack, api_requests=each), ipv6.site(5) as (*members, last), ipv6.addresses(1) as ((honest,),), \
+            contextlib.ExitStack() as opened:
+        assert not is_refused(stack, last)
+        for address in members * each:
+            opened.enter_context(begin_request(stack, address))
+        wait_until(lambda: is_refused(stack, last), 10, "the bound of the site")
+        assert not is_refused(stack, honest)
 
 
 def test_streams_that_are_reset(stack, bystander):
