@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Divide what this host can do in a second among its tenants: time of a thread, or requests.
- * Without input and output.
+ * Divide the time of a thread, or the requests of a second, among the tenants of this host. Without
+ * input and output.
  *
  * The last two seconds count, recent use more than earlier use. A team, and a user in all teams,
- * leaves half of what the others leave. So a tenant alone has half, two busy tenants have a third
- * each, and the next tenant always has room.
+ * leaves half of the part that the others leave. So a tenant alone has half, two busy tenants have
+ * a third each, and the next tenant always has room.
  */
 #pragma once
 
@@ -27,5 +27,5 @@ struct shares {
 /* Return whether a tenant has used less than its share. now_ms: monotonic, here and below. */
 bool shares_has_room(struct shares *shares, const struct tenant *tenant, int64_t now_ms);
 
-/* Count what a tenant has used. */
+/* Count the use of a tenant. */
 void shares_use(struct shares *shares, const struct tenant *tenant, double used, int64_t now_ms);
