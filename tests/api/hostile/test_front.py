@@ -302,3 +302,39 @@ def test_requests_that_are_refused_write_few_lines(stack):
     time.sleep(3)  # nginx writes its lines a second late
     lines = [line for line in log.read_text(errors="replace").splitlines() if marker in line and '"status":429' in line]
     assert len(lines) < refused_ones / 10, (len(lines), refused_ones)
+
+
+def repeat(connection, request, count):
+    """Send a request so many times on a connection, and read the heads of the answers."""
+    for _ in range(count // 50):
+        connection.sendall(request * 50)
+        answers = b""
+        while answers.count(b"HTTP/1.1 ") < 50:
+            received = connection.recv(65536)
+            assert received, "the connection ended"
+            answers += received
+
+
+def lines_with(stack, marker):
+    time.sleep(3)  # nginx writes its lines a second late
+    return (stack.root / "log" / "sandlot-access.log").read_text(errors="replace").count(marker)
+
+
+def test_requests_to_sandboxes_past_a_rate_write_few_lines(stack):
+    """Previews have no rate: their requests past 50 a second are served, and few have a line of the log."""
+    source, asked = next(ATTACKERS), 6000
+    marker = f"/nothing-of-a-sandbox-{source}"
+    host = f"p3000-{'a' * 26}.{stack.data_plane_host.partition(':')[0]}"
+    begun = time.monotonic()
+    with tls(stack, connect(ports(stack)[0], source)) as connection:
+        repeat(connection, f"GET {marker} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(), asked)
+    most = 1000 + 50 * (time.monotonic() - begun + 5) + asked / 20
+    assert 0 < lines_with(stack, marker) < most
+
+
+def test_requests_without_tls_write_few_lines(stack):
+    source, asked = next(ATTACKERS), 900
+    marker = f"/nothing-without-tls-{source}"
+    with connect(ports(stack)[1], source) as connection:
+        repeat(connection, f"GET {marker} HTTP/1.1\r\nHost: api.sandbox.localhost\r\n\r\n".encode(), asked)
+    assert 0 < lines_with(stack, marker) < asked / 10
