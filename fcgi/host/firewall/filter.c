@@ -487,6 +487,9 @@ static int check_wire(const struct filter *filter, const struct policy_wire *wir
         return error_set(
             err, ERR_STALE_REVISION, "revision %llu of the policy is applied, and %llu is older",
             (unsigned long long)sandbox->wire.revision, (unsigned long long)wire->revision);
+    if (!policy_fits(filter, sandbox, wire))
+        return error_set(err, ERR_RATE_LIMITED,
+                         "the policies of this team or user take too much memory on this host");
     return 0;
 }
 

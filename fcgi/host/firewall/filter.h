@@ -108,9 +108,9 @@ int filter_apply_all(struct filter *filter, struct error **err);
 /* Apply a policy, take the contents of wire, and cut the flows that it forbids. is_new: the sandbox
  * has no flows yet, so none are cut. Denied names may have no answer yet: see filter_put_end().
  * Errors: ERR_STALE_REVISION, ERR_RUNTIME_REFUSED, ERR_RATE_LIMITED (denied names cannot be looked
- * up, or have too many addresses). After these, the previous policy stays in force, or the address
- * stays closed. After ERR_INTERNAL, the new policy is in force, but its file could not be
- * written. */
+ * up, or have too many addresses; the tenant's policies take too much memory). After these, the
+ * previous policy stays in force, or the address stays closed. After ERR_INTERNAL, the new policy
+ * is in force, but its file could not be written. */
 int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, struct error **err);
 
 /* A policy after filter_put(), and the deadline for the answers of its denied names. */
