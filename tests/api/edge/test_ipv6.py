@@ -57,6 +57,18 @@ def test_guesses_are_counted_by_network(stack, module_account):
         assert Browser(stack, other).sign_in(person.name, person.password).status == 200
 
 
+def test_guesses_are_counted_by_site(stack):
+    """Anybody can get a network of 48 bits, which has 65,536 of 64 bits. It has 200 guesses at once."""
+    with ipv6.site(2) as (first, second), ipv6.addresses(1) as ((other,),):
+        assert Browser(stack, first).sign_in("nobody-here", "guess").status == 401
+        site = ipaddress.ip_network(f"{first}/48", strict=False).network_address
+        stack.query("UPDATE login_attempts SET due_at_ms = UNIX_TIMESTAMP() * 1000 + 220 * 1250 WHERE subject = %s",
+                    f"site {site}")
+        assert stack.query("SELECT due_at_ms FROM login_attempts WHERE subject = %s", f"site {site}")
+        assert_error(Browser(stack, second).sign_in("nobody-there", "guess"), 429, "rate_limited")
+        assert Browser(stack, other).sign_in("nobody-there", "guess").status == 401
+
+
 def banner(port, address):
     """What the SSH entry point says first to a connection that stays open."""
     connection = socket.create_connection(("::1", port), 60, (address, 0))
