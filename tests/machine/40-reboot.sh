@@ -7,6 +7,7 @@
 
 wait_until 900 sandlotctl doctor
 rm -f /etc/sysctl.d/50-lower.conf
+[[ $(systemctl show --property Slice --value lxcfs) == lxcfs.slice ]]
 [[ $(sandlot resume stays) == memory ]]
 still_runs stays
 holds_memory stays

@@ -2,7 +2,8 @@
 /*
  * Limit guesses of passwords and codes. Every attempt to sign in is charged before it is checked:
  * to the address, to the account from this address, and to the account. Each has a number of
- * attempts at once, and then one at a time.
+ * attempts at once, and then one at a time. An address is one of IPv4, or a /64 of IPv6, whose /48
+ * is charged too.
  *
  * Guesses do not lock a user out elsewhere. An address is refused before the account is charged.
  * When the account has no attempts left, each network still has one attempt an hour.

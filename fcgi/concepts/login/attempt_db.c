@@ -2,6 +2,7 @@
 #include "login/attempt.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/client_network.h"
 #include "base/clock.h"
@@ -28,14 +29,14 @@ struct rate {
 static const struct rate address_rate = {50, 5000}, pair_rate = {10, 30000},
                          account_rate = {100, 5000}, code_rate = {10, 60000},
                          device_rate = {20, 15000}, confirm_rate = {10, 30000},
-                         spare_rate = {1, 3600000};
+                         spare_rate = {1, 3600000}, site_rate = {200, 1250};
 
 struct charge {
     const struct rate *rate;
     char subject[SUBJECT_SIZE];
 };
 
-#define CHARGES_MAX 3
+#define CHARGES_MAX 4
 
 static void name_spare(const struct attempt *attempt, struct charge *charge)
 {
@@ -45,24 +46,36 @@ static void name_spare(const struct attempt *attempt, struct charge *charge)
              client_network_wide(attempt->address, network));
 }
 
+/* Charge the /48 of an IPv6 address too, because it has 65,536 networks. Returns the number of
+ * charges: 0 for other addresses. */
+static unsigned charge_site(const struct attempt *attempt, struct charge *charge)
+{
+    char network[CLIENT_NETWORK_SIZE], site[CLIENT_NETWORK_SIZE];
+    client_network_wide(attempt->address, site);
+    charge->rate = &site_rate;
+    snprintf(charge->subject, SUBJECT_SIZE, "site %s", site);
+    return strchr(client_network(attempt->address, network), ':') ? 1 : 0;
+}
+
 /* List the charges of an attempt, in the order in which they are locked. */
 static unsigned list_charges(const struct attempt *attempt, struct charge charges[CHARGES_MAX])
 {
     char network[CLIENT_NETWORK_SIZE];
+    unsigned count = charge_site(attempt, charges);
     client_network(attempt->address, network);
-    charges[0].rate = &address_rate;
-    snprintf(charges[0].subject, SUBJECT_SIZE, "address %s", network);
+    charges[count].rate = &address_rate;
+    snprintf(charges[count++].subject, SUBJECT_SIZE, "address %s", network);
     if (!attempt->name)
-        return 1;
-    charges[1].rate = &pair_rate;
-    snprintf(charges[1].subject, SUBJECT_SIZE, "both %s %s", attempt->name, network);
+        return count;
+    charges[count].rate = &pair_rate;
+    snprintf(charges[count++].subject, SUBJECT_SIZE, "both %s %s", attempt->name, network);
     if (attempt->is_spare) {
-        name_spare(attempt, &charges[2]);
-        return 3;
+        name_spare(attempt, &charges[count++]);
+        return count;
     }
-    charges[2].rate = &account_rate;
-    snprintf(charges[2].subject, SUBJECT_SIZE, "account %s", attempt->name);
-    return 3;
+    charges[count].rate = &account_rate;
+    snprintf(charges[count++].subject, SUBJECT_SIZE, "account %s", attempt->name);
+    return count;
 }
 
 static unsigned list_code_charges(const struct attempt *attempt, struct charge charges[CHARGES_MAX])

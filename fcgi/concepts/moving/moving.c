@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/notify.h"
+#include "base/rest.h"
 #include "host/runtimes.h"
 
 /* After this many attempts without an end, the object stays on its old host. */
@@ -12,6 +14,9 @@
 #define IN_USE_MS     500
 #define AWAY_MS       5000 /* between attempts to remove a copy from a host that does not answer */
 #define LOOK_MS       100
+/* An object whose move cannot begin. */
+#define REST_FIRST_MS 500
+#define REST_MOST_MS  15000
 
 /* --- connections --- */
 
@@ -231,22 +236,49 @@ int moving_wait(struct worker *worker, const char *id, int64_t give_up_ms, bool 
     return 0;
 }
 
+int moving_begin_first(char (*ids)[ID_SIZE], unsigned count, unsigned most,
+                       int (*begin)(void *context, const char *id, struct error **err),
+                       void *context, bool *begun, struct error **err)
+{
+    unsigned tried = 0;
+    *begun = false;
+    for (unsigned i = 0; i < count && tried < most && !*begun; i++) {
+        autofree char *rest = xasprintf("leaving:%s", ids[i]);
+        if (rest_lasts(rest))
+            continue;
+        tried++;
+        *begun = begin(context, ids[i], err) == 0;
+        if (!*begun && move_pass_over(err) < 0)
+            return -1;
+        if (!*begun)
+            rest_after_failure(rest, REST_FIRST_MS, REST_MOST_MS);
+    }
+    return 0;
+}
+
+struct leaving {
+    struct worker *worker;
+    const struct move_start *start;
+};
+
+static int begin_leaving(void *context, const char *id, struct error **err)
+{
+    const struct leaving *leaving = context;
+    struct move_order order = {.id = id};
+    return db_transaction(leaving->worker->db, leaving->start->begin, &order, err);
+}
+
 int moving_begin_leaving(struct worker *worker, const struct move_start *start, bool *begun,
                          struct error **err)
 {
-    char ids[MOVE_AT_ONCE_MOST][ID_SIZE];
+    char ids[MOVE_LISTED_MOST][ID_SIZE];
     unsigned count;
+    struct leaving leaving = {worker, start};
     *begun = false;
-    if (start->leaving(worker->db, clock_now_ms() - MOVE_AGAIN_MS, start->at_once, ids, &count,
+    if (start->leaving(worker->db, clock_now_ms() - MOVE_AGAIN_MS, MOVE_LISTED_MOST, ids, &count,
                        err) < 0)
         return -1;
-    for (unsigned i = 0; i < count && !*begun; i++) {
-        struct move_order order = {.id = ids[i]};
-        *begun = db_transaction(worker->db, start->begin, &order, err) == 0;
-        if (!*begun && move_pass_over(err) < 0)
-            return -1;
-    }
-    return 0;
+    return moving_begin_first(ids, count, start->at_once, begin_leaving, &leaving, begun, err);
 }
 
 int moving_ask(struct worker *worker, const struct move_start *start,

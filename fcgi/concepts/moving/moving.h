@@ -162,7 +162,19 @@ struct move_start {
     int (*begin)(struct db *db, void *order, struct error **err);
     unsigned at_once; /* the number of objects to try in one call; MOVE_AT_ONCE_MOST at most */
 };
+
 #define MOVE_AT_ONCE_MOST 32
+
+/* The number of objects on hosts that are being emptied, which one call lists. */
+#define MOVE_LISTED_MOST 512
+
+/* Call begin() for the objects of a list, until a move has begun or `most` objects were tried. An
+ * object whose move cannot begin rests in this process for up to 15 seconds and is passed over. So
+ * objects that never move delay no others. Errors: those of begin() that move_pass_over() does not
+ * ignore. */
+int moving_begin_first(char (*ids)[ID_SIZE], unsigned count, unsigned most,
+                       int (*begin)(void *context, const char *id, struct error **err),
+                       void *context, bool *begun, struct error **err);
 
 /* List the ids that a statement finds; for move_start.leaving. The statement's arguments are
  * failed_before_ms and limit. */

@@ -119,6 +119,7 @@ struct policy_wire {
      * divides its resources; 0: unknown. They travel in headers instead of the JSON, because
      * firewalls of earlier versions refuse unknown members. */
     uint64_t tenant, user;
+    size_t bytes; /* of the JSON; 0: unknown */
 };
 #define POLICY_TENANT_HEADER "X-Sandlot-Tenant"
 #define POLICY_USER_HEADER   "X-Sandlot-User"

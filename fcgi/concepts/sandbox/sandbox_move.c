@@ -26,7 +26,6 @@
 #define ATTEMPTS_MOST     3
 #define STRAY_PATIENCE_MS 5000
 #define LOOK_MS           20
-#define LEAVING_AT_ONCE   32
 #define WAIT_MOST_MS      (6 * 3600 * (int64_t)1000)
 
 /* --- leftovers on the wrong host --- */
@@ -313,21 +312,23 @@ int sandbox_move_for_room(struct worker *worker, const char *id, struct error **
 
 /* --- draining a host --- */
 
+static int begin_leaving(void *context, const char *id, struct error **err)
+{
+    struct work *work = context;
+    struct beginning beginning = {work, id, 0, NULL};
+    return db_transaction(work->worker->db, begin_body, &beginning, err);
+}
+
 int work_begin_leaving(struct work *work, struct worker *worker, bool *begun, struct error **err)
 {
-    char ids[LEAVING_AT_ONCE][ID_SIZE];
+    char ids[MOVE_LISTED_MOST][ID_SIZE];
     unsigned count;
     *begun = false;
-    if (sandbox_row_leaving(worker->db, clock_now_ms() - MOVE_AGAIN_MS, LEAVING_AT_ONCE, ids,
-                            &count, err) < 0)
+    work->worker = worker;
+    if (sandbox_row_leaving(worker->db, clock_now_ms() - MOVE_AGAIN_MS, MOVE_LISTED_MOST, ids,
+                            &count, err) < 0 ||
+        moving_begin_first(ids, count, MOVE_AT_ONCE_MOST, begin_leaving, work, begun, err) < 0)
         return -1;
-    for (unsigned i = 0; i < count && !*begun; i++) {
-        struct beginning beginning = {work, ids[i], 0, NULL};
-        work->worker = worker;
-        *begun = db_transaction(worker->db, begin_body, &beginning, err) == 0;
-        if (!*begun && move_pass_over(err) < 0)
-            return -1;
-    }
     if (*begun)
         work_start(work, worker);
     return 0;

@@ -140,18 +140,21 @@ int sandbox_leave_lost_host(struct worker *worker, const char *id, bool *gone, s
     return 0;
 }
 
+static int leave_lost(void *context, const char *id, struct error **err)
+{
+    struct worker *worker = context;
+    struct leaving leaving = {.id = id};
+    if (db_transaction(worker->db, leave_body, &leaving, err) < 0)
+        return -1;
+    return leaving.gone ? 0 : error_set(err, ERR_NOT_FOUND, "the sandbox has left the lost host");
+}
+
 int sandbox_leave_lost_next(struct worker *worker, bool *worked, struct error **err)
 {
-    char ids[MOVE_AT_ONCE_MOST][ID_SIZE];
+    char ids[MOVE_LISTED_MOST][ID_SIZE];
     unsigned count;
     *worked = false;
-    if (sandbox_row_on_lost_host(worker->db, MOVE_AT_ONCE_MOST, ids, &count, err) < 0)
+    if (sandbox_row_on_lost_host(worker->db, MOVE_LISTED_MOST, ids, &count, err) < 0)
         return -1;
-    for (unsigned i = 0; i < count && !*worked; i++) {
-        struct leaving leaving = {.id = ids[i]};
-        if (db_transaction(worker->db, leave_body, &leaving, err) < 0 && move_pass_over(err) < 0)
-            return -1;
-        *worked = leaving.gone;
-    }
-    return 0;
+    return moving_begin_first(ids, count, MOVE_AT_ONCE_MOST, leave_lost, worker, worked, err);
 }

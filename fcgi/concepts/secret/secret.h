@@ -33,6 +33,7 @@ struct secret {
     json_t *metadata;       /* texts of E2B's clients, an object; owned */
     uint64_t version;
     int64_t created_at_ms, updated_at_ms, used_at_ms; /* 0: never */
+    bool for_sandboxes;                               /* see struct secret_change */
 };
 void secret_deinit(struct secret *secret);
 
@@ -56,8 +57,8 @@ struct secret_change {
 /* Create a secret of a team or change it. *secret is the result; the caller ends with
  * secret_deinit(). *created: it is new. Errors: ERR_INVALID_REQUEST with the field (a new secret
  * lacks value or hosts, the team has SECRETS_PER_TEAM or, for sandboxes, SECRETS_MADE_MAX, a change
- * without the value adds a host, a value comes without hosts that another user set),
- * ERR_NAME_TAKEN. */
+ * without the value adds a host, a value comes without hosts that another user set, metadata for a
+ * secret for sandboxes), ERR_NAME_TAKEN. */
 int secret_put(struct db *db, const struct keyring *ring, const struct team *team,
                const char *user_id, const struct secret_change *change, struct secret *secret,
                bool *created, struct error **err);

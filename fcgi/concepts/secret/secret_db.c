@@ -13,9 +13,10 @@
 
 #define SEALED_MAX (SECRET_VALUE_MAX + 128)
 
-#define SELECT_SECRET                                                                     \
-    "SELECT s.id, s.name, t.slug, s.hosts, s.version, s.created_at_ms, s.updated_at_ms,"  \
-    " COALESCE(s.used_at_ms, 0), COALESCE(s.metadata, '{}'), s.created_by FROM secrets s" \
+#define SELECT_SECRET                                                                    \
+    "SELECT s.id, s.name, t.slug, s.hosts, s.version, s.created_at_ms, s.updated_at_ms," \
+    " COALESCE(s.used_at_ms, 0), COALESCE(s.metadata, '{}'), s.created_by,"              \
+    " s.for_sandboxes FROM secrets s"                                                    \
     " JOIN teams t ON t.id = s.team_id WHERE s.team_id = ?"
 
 DB_STATEMENT(get_statement) = {"secret.get", SELECT_SECRET " AND s.name = ?"};
@@ -82,7 +83,8 @@ static void read_secret(const struct db_rows *rows, struct secret *secret)
                               .version = db_get_u64(rows, 4),
                               .created_at_ms = db_get_i64(rows, 5),
                               .updated_at_ms = db_get_i64(rows, 6),
-                              .used_at_ms = db_get_i64(rows, 7)};
+                              .used_at_ms = db_get_i64(rows, 7),
+                              .for_sandboxes = db_get_bool(rows, 10)};
     db_copy_text(secret->id, rows, 0);
     db_copy_text(secret->name, rows, 1);
     db_copy_text(secret->team_slug, rows, 2);
@@ -178,6 +180,12 @@ static int update(struct db *db, const struct put *put, struct error **err)
     buffer_auto sealed = BUFFER_INIT(SEALED_MAX);
     if (!change->value && !change->hosts && !change->metadata)
         return 0;
+    /* A list has all secrets of a team, and these are many. */
+    if (change->metadata && put->secret->for_sandboxes)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/metadata",
+                               "The secret %s is a password that sandboxes use for an egress "
+                               "proxy; it has no metadata.",
+                               change->name);
     if (change->value && seal(put, id, &sealed, err) < 0)
         return -1;
     autofree char *metadata = metadata_text(put);

@@ -71,12 +71,13 @@ static int must_wait(struct api *api, struct http_request *request, const char *
     return error_set(err, ERR_SHARE_USED_UP, "%s", why);
 }
 
-/* Take a share that all teams use together. An address or IPv6 network may use half the share. */
+/* Take a share that all teams use together. An address, or a /48 of IPv6, may use half the share.
+ */
 static int take_common_share(struct api *api, struct http_request *request, const char *what,
                              struct error **err)
 {
     char network[CLIENT_NETWORK_SIZE];
-    client_network(request->remote_address, network);
+    client_network_wide(request->remote_address, network);
     pool_leave(api->pool);
     request->claim = (struct pool_claim){
         .team = pool_tenant(what), .user = pool_tenant(network), .is_narrow = true};

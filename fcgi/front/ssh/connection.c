@@ -285,7 +285,7 @@ void connection_new(struct listener *listener, int fd, const char *address, cons
     connection->began_at_ms = clock_monotonic_ms();
     snprintf(connection->address, sizeof connection->address, "%s", address);
     snprintf(connection->network, sizeof connection->network, "%s", network);
-    connection->rank = limit_rank(listener, network);
+    connection->rank = limit_rank(listener, client_network_wide(address, connection->site));
     LIST_INSERT_HEAD(&listener->connections, connection, entry);
     listener->connection_count++;
     loop_timer_arm(&listener->loop, &connection->end,

@@ -41,12 +41,12 @@ static bool is_stranger(const struct connection *one)
     return !*one->login.user_id && !one->told_to_end;
 }
 
-size_t limit_rank(const struct listener *listener, const char *network)
+size_t limit_rank(const struct listener *listener, const char *site)
 {
     const struct connection *one;
     size_t rank = 0;
     LIST_FOREACH(one, &listener->connections, entry)
-    rank += is_stranger(one) && !strcmp(one->network, network);
+    rank += is_stranger(one) && !strcmp(one->site, site);
     return rank;
 }
 

@@ -34,8 +34,9 @@ struct connection {
     struct loop_timer end; /* the end of the login grace time, then of the longest session */
     pid_t pid;
     char address[ADDRESS_SIZE], network[CLIENT_NETWORK_SIZE]; /* the limits count by network */
+    char site[CLIENT_NETWORK_SIZE]; /* client_network_wide() of the address */
     uint16_t port;
-    size_t rank;            /* other connections of the network without a login, when it came */
+    size_t rank;            /* other connections of the site without a login, when it came */
     struct ssh_login login; /* user_id "": the client has not signed in */
     char fingerprint[SSH_FINGERPRINT_SIZE];
     char team[SLUG_MAX + 1], sandbox[ID_SIZE];
@@ -85,8 +86,9 @@ void connection_gone(struct connection *connection, int wait_status);
 
 /* Check another connection from an IPv4 address or IPv6 network. */
 const char *limit_of_address(struct listener *listener, const char *network);
-/* Count the connections of a network without a login. */
-size_t limit_rank(const struct listener *listener, const char *network);
+/* Count the connections of a site without a login. Anybody can get a site of IPv6, which has 65,536
+ * networks, so these must not count one by one. */
+size_t limit_rank(const struct listener *listener, const char *site);
 /* When connections without a login have over half of all places, return the one of the highest
  * rank, the oldest of several; else NULL. */
 struct connection *limit_of_strangers(struct listener *listener);

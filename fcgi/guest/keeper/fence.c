@@ -8,6 +8,11 @@
 
 #include "base/mem.h"
 
+/* Work that continues after its answer. All volumes of a host share this process. */
+#define SLOW_MOST  4  /* of a volume */
+#define SLOW_BUSY  32 /* of all volumes; then a volume has one */
+#define SLOW_TOTAL 256
+
 struct fence {
     struct fence *next;
     char volume_id[VOLUME_ID_SIZE];
@@ -19,6 +24,7 @@ struct fence {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
 static struct fence *fences;
+static unsigned slow; /* of all fences */
 
 const char *fence_epoch(void)
 {
@@ -49,44 +55,46 @@ struct fence *fence_of(const char *volume_id)
     return fence;
 }
 
-static int enter(struct fence *fence, uint64_t generation, unsigned *inside)
-{
-    pthread_mutex_lock(&mutex);
-    int result = generation < fence->generation ? -1 : 0;
-    if (result == 0)
-        ++*inside;
-    pthread_mutex_unlock(&mutex);
-    return result;
-}
-
-static void leave(unsigned *inside)
-{
-    pthread_mutex_lock(&mutex);
-    --*inside;
-    pthread_cond_broadcast(&left);
-    pthread_mutex_unlock(&mutex);
-}
-
 int fence_enter(struct fence *fence, uint64_t generation, struct keeper_error *error)
 {
-    if (enter(fence, generation, &fence->inside) == 0)
-        return 0;
-    return keeper_error_set(error, KEEPER_FENCED, "A sandbox is starting with the volume.");
+    pthread_mutex_lock(&mutex);
+    bool is_old = generation < fence->generation;
+    fence->inside += !is_old;
+    pthread_mutex_unlock(&mutex);
+    return is_old ? keeper_error_set(error, KEEPER_FENCED, "A sandbox is starting with the volume.")
+                  : 0;
 }
 
 void fence_leave(struct fence *fence)
 {
-    leave(&fence->inside);
+    pthread_mutex_lock(&mutex);
+    fence->inside--;
+    pthread_cond_broadcast(&left);
+    pthread_mutex_unlock(&mutex);
 }
 
 int fence_enter_slow(struct fence *fence, uint64_t generation)
 {
-    return enter(fence, generation, &fence->inside_slow);
+    pthread_mutex_lock(&mutex);
+    unsigned most = slow < SLOW_BUSY ? SLOW_MOST : slow < SLOW_TOTAL ? 1 : 0;
+    bool is_full = fence->inside_slow >= most, is_old = generation < fence->generation;
+    if (is_full)
+        fence->asked = false;
+    if (!is_full && !is_old) {
+        fence->inside_slow++;
+        slow++;
+    }
+    pthread_mutex_unlock(&mutex);
+    return is_full || is_old ? -1 : 0;
 }
 
 void fence_leave_slow(struct fence *fence)
 {
-    leave(&fence->inside_slow);
+    pthread_mutex_lock(&mutex);
+    fence->inside_slow--;
+    slow--;
+    pthread_cond_broadcast(&left);
+    pthread_mutex_unlock(&mutex);
 }
 
 bool fence_is_raised(struct fence *fence, uint64_t generation)

@@ -33,7 +33,9 @@ int fence_enter(struct fence *fence, uint64_t generation, struct keeper_error *e
 void fence_leave(struct fence *fence);
 
 /* Do the same as fence_enter() and fence_leave(), for work that continues after the answer. The
- * worker calls fence_is_raised() between its steps, and ends when the fence is raised. */
+ * worker calls fence_is_raised() between its steps, and ends when the fence is raised. Each volume
+ * can have four at once, and one while the volumes of this host have many. fence_enter_slow() also
+ * fails when there is no room; then it does the same as fence_ask_again(). */
 int fence_enter_slow(struct fence *fence, uint64_t generation);
 void fence_leave_slow(struct fence *fence);
 bool fence_is_raised(struct fence *fence, uint64_t generation);

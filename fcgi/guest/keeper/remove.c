@@ -69,6 +69,8 @@ static void remove_unfinished(struct removal *removal)
         closedir(root);
     else if (fd >= 0)
         close(fd);
+    if (fence_is_raised(removal->fence, removal->generation))
+        fence_ask_again(removal->fence);
 }
 
 static void *run(void *context)
@@ -77,6 +79,9 @@ static void *run(void *context)
     if (removal->name[0])
         remove_tree(removal, removal->name);
     else
+        remove_unfinished(removal);
+    /* Removals that found no room. */
+    while (!fence_is_raised(removal->fence, removal->generation) && fence_is_first(removal->fence))
         remove_unfinished(removal);
     fence_leave_slow(removal->fence);
     pthread_mutex_lock(&removal->mutex);
@@ -115,7 +120,8 @@ static void init_ended(struct removal *removal)
     pthread_condattr_destroy(&monotonic);
 }
 
-/* Begin a removal; NULL when it cannot be: it is then left for the next one. */
+/* Begin a removal; NULL when it cannot be, or when there are too many: the next one of the volume
+ * then does its work too. */
 static struct removal *begin(struct request *request, const char *name)
 {
     pthread_t thread;

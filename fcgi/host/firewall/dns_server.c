@@ -13,6 +13,7 @@
 #include "dns/clients.h"
 #include "dns/listen.h"
 #include "firewall/dns_decide.h"
+#include "firewall/shares.h"
 
 #define QUESTION_MAX   1024  /* bytes; several times the size of a name, a type and EDNS options */
 #define WAITING_MAX    64    /* questions of one sandbox that wait for an upstream */
@@ -22,8 +23,16 @@
 #define FLOOD_LOG_MS   60000
 #define UDP_BATCH      16 /* datagrams in one go */
 #define PROXY_TTL_S    30 /* of the proxy's address, for hosts with egress rules */
+/* Questions of a sandbox: the burst, and the rate for each second. The packet filter has the same
+ * rate for packets, but one packet of TCP can hold many questions. */
+#define QUESTIONS_BURST 400
+#define QUESTIONS_PER_S 200
+/* Microseconds of processor time of the thread for names. All sandboxes wait for this thread, and a
+ * question takes milliseconds when its answer changes many elements of the kernel's sets. */
+#define TIME_PER_S    1000000
+#define CONNECT_US    50 /* for a TCP connection */
 
-#define REASON_DENIED  "The network policy of this sandbox does not allow this name."
+#define REASON_DENIED "The network policy of this sandbox does not allow this name."
 #define REASON_ASKED                                                                              \
     "The network policy of this sandbox does not allow this name yet; it waits for the approval " \
     "of the team."
@@ -40,6 +49,8 @@ struct dns_server {
     struct loop *loop;
     struct resolver *resolver;
     struct dns_clients *clients;
+    struct shares time; /* in microseconds */
+    bool is_asked;      /* in take_question(), which counts the time */
 };
 
 /* The destination of an answer. */
@@ -56,6 +67,36 @@ struct asked {
     struct dns_reply_to to;
     struct dns_question question;
 };
+
+/* --- shares --- */
+
+static struct tenant tenant_of(const struct filter_sandbox *sandbox)
+{
+    return (struct tenant){sandbox->wire.tenant ? sandbox->wire.tenant : sandbox->address,
+                           sandbox->wire.user};
+}
+
+/* The processor time of this thread. */
+static int64_t used_us(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000;
+}
+
+/* Return whether the tenant has time left. If not, the question gets no answer: the client repeats
+ * it after seconds. */
+static bool has_time(struct dns_server *server, const struct filter_sandbox *sandbox)
+{
+    const struct tenant tenant = tenant_of(sandbox);
+    return shares_has_room(&server->time, &tenant, clock_monotonic_ms());
+}
+
+static void count_time(struct dns_server *server, const struct filter_sandbox *sandbox, int64_t us)
+{
+    const struct tenant tenant = tenant_of(sandbox);
+    shares_use(&server->time, &tenant, (double)us, clock_monotonic_ms());
+}
 
 /* --- answering --- */
 
@@ -132,7 +173,8 @@ static int64_t hold_until_ms(int64_t left_ms)
     return until_ms - until_ms % HOLD_STEP_MS + HOLD_STEP_MS;
 }
 
-/* Answer a question. The kernel has the addresses before the client gets the answer. */
+/* Answer a question. The kernel has the addresses before the client gets the answer. The client
+ * gets no answer when the kernel's sets would change and the tenant has no time left. */
 static void answer_result(struct asked *asked, struct filter_sandbox *sandbox,
                           const struct dns_result *result, int64_t left_ms)
 {
@@ -155,9 +197,11 @@ static void answer_result(struct asked *asked, struct filter_sandbox *sandbox,
     int rcode = result->rcode == LDNS_RCODE_NXDOMAIN  ? LDNS_RCODE_NXDOMAIN
                 : result->rcode == LDNS_RCODE_NOERROR ? LDNS_RCODE_NOERROR
                                                       : LDNS_RCODE_SERVFAIL;
-    if (kept.count && name_opens(policy, asked->question.name) &&
-        filter_answered(server->filter, sandbox, asked->question.name, addresses, kept.count,
-                        hold_until_ms(left_ms), &err) < 0) {
+    bool opens = kept.count && name_opens(policy, asked->question.name);
+    if (opens && !has_time(server, sandbox))
+        return;
+    if (opens && filter_answered(server->filter, sandbox, asked->question.name, addresses,
+                                 kept.count, hold_until_ms(left_ms), &err) < 0) {
         log_error(
             "cannot allow the addresses of a DNS answer; the sandbox gets no answer for the name",
             LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
@@ -178,6 +222,7 @@ static void on_result(void *context, const struct dns_result *result, int64_t le
 {
     struct asked *asked = context;
     struct dns_server *server = asked->server;
+    int64_t started_us = used_us();
     struct filter_sandbox *sandbox = filter_find(server->filter, asked->address);
     /* In the meantime, another sandbox may have the address, or the policy may have changed. */
     if (sandbox && !strcmp(sandbox->wire.sandbox_id, asked->sandbox_id)) {
@@ -189,6 +234,8 @@ static void on_result(void *context, const struct dns_result *result, int64_t le
             answer_result(asked, sandbox, result, left_ms);
         else
             answer(server, &asked->to, &asked->question, LDNS_RCODE_SERVFAIL, NULL, 0, NULL);
+        if (!server->is_asked)
+            count_time(server, sandbox, used_us() - started_us);
     }
     asked_free(asked);
 }
@@ -210,14 +257,14 @@ static bool may_look_up(struct dns_server *server, struct filter_sandbox *sandbo
     return rate_take(&sandbox->lookups, named_rate.burst, named_rate.per_s, now_ms);
 }
 
-static void log_flood(struct filter_sandbox *sandbox, const char *name)
+/* Log at most once a minute for each sandbox. */
+static void log_flood(struct filter_sandbox *sandbox, const char *message, const char *name)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (sandbox->flood_logged_at_ms && now_ms - sandbox->flood_logged_at_ms < FLOOD_LOG_MS)
         return;
     sandbox->flood_logged_at_ms = now_ms;
-    log_warning("refused to resolve a name, because the sandbox looks up too many new names",
-                LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_STR("name", name));
+    log_warning(message, LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_STR("name", name));
 }
 
 /* Forward a question to the upstreams. Takes the contents of question. */
@@ -225,7 +272,9 @@ static void forward(struct dns_server *server, struct filter_sandbox *sandbox,
                     const struct dns_reply_to *to, struct dns_question *question)
 {
     if (!may_look_up(server, sandbox, question)) {
-        log_flood(sandbox, question->name);
+        log_flood(sandbox,
+                  "refused to resolve a name, because the sandbox looks up too many new names",
+                  question->name);
         refuse(server, sandbox, to, question, question->name);
         dns_question_deinit(question);
         return;
@@ -264,14 +313,11 @@ static void refuse_question(struct dns_server *server, struct filter_sandbox *sa
     refuse(server, sandbox, to, question, *question->name ? question->name : ".");
 }
 
-static void take_question(struct dns_server *server, uint32_t address,
-                          const struct dns_reply_to *to, const uint8_t *wire, size_t size)
+static void answer_question(struct dns_server *server, struct filter_sandbox *sandbox,
+                            const struct dns_reply_to *to, const uint8_t *wire, size_t size)
 {
     struct dns_question question;
     int rcode;
-    struct filter_sandbox *sandbox = filter_find(server->filter, address);
-    if (!sandbox || size > QUESTION_MAX)
-        return;
     enum dns_reading reading = dns_question_read(wire, size, &question, &rcode);
     if (reading == DNS_IGNORED)
         return;
@@ -293,6 +339,27 @@ static void take_question(struct dns_server *server, uint32_t address,
     dns_question_deinit(&question);
 }
 
+static void take_question(struct dns_server *server, uint32_t address,
+                          const struct dns_reply_to *to, const uint8_t *wire, size_t size)
+{
+    int64_t started_us = used_us();
+    struct filter_sandbox *sandbox = filter_find(server->filter, address);
+    if (!sandbox || size > QUESTION_MAX ||
+        !rate_take(&sandbox->questions, QUESTIONS_BURST, QUESTIONS_PER_S, clock_monotonic_ms()))
+        return;
+    if (!has_time(server, sandbox)) {
+        log_flood(sandbox,
+                  "did not resolve a name, because the sandboxes of its team or user take too much "
+                  "time",
+                  NULL);
+        return;
+    }
+    server->is_asked = true;
+    answer_question(server, sandbox, to, wire, size);
+    server->is_asked = false;
+    count_time(server, sandbox, used_us() - started_us);
+}
+
 /* Sandboxes have no IPv6, and the socket has none either. */
 static uint32_t sandbox_address(const struct sockaddr_storage *from)
 {
@@ -310,7 +377,10 @@ static bool may_connect(void *context, const struct sockaddr_storage *from)
 {
     struct dns_server *server = context;
     const struct filter_sandbox *sandbox = filter_find(server->filter, sandbox_address(from));
-    return sandbox;
+    if (!sandbox || !has_time(server, sandbox))
+        return false;
+    count_time(server, sandbox, CONNECT_US);
+    return true;
 }
 
 static const struct dns_clients_calls tcp_calls = {may_connect, on_tcp_question};
@@ -347,8 +417,11 @@ int dns_server_open(struct filter *filter, struct loop *loop, struct resolver *r
 {
     uint16_t port = (uint16_t)filter->settings->firewall_dns_port;
     struct dns_server *fresh = xcalloc(1, sizeof *fresh);
-    *fresh =
-        (struct dns_server){.udp.fd = -1, .filter = filter, .loop = loop, .resolver = resolver};
+    fresh->udp.fd = -1;
+    fresh->filter = filter;
+    fresh->loop = loop;
+    fresh->resolver = resolver;
+    fresh->time.per_s = TIME_PER_S;
     autoclose int udp = listen_on(SOCK_DGRAM, port, err);
     int tcp = udp < 0 ? -1 : listen_on(SOCK_STREAM, port, err);
     if (tcp >= 0)

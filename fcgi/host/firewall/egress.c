@@ -32,6 +32,25 @@ static int ask_again(struct http_response *response)
     return 0;
 }
 
+/* Count a request. Returns false when the team or the user has used its share. */
+static bool has_turn(struct filter *filter, const struct filter_sandbox *sandbox)
+{
+    const struct tenant tenant = {sandbox->wire.tenant, sandbox->wire.user};
+    int64_t now_ms = clock_monotonic_ms();
+    if (!shares_has_room(&filter->egress_requests, &tenant, now_ms))
+        return false;
+    shares_use(&filter->egress_requests, &tenant, 1, now_ms);
+    return true;
+}
+
+/* nginx waits for a second before it asks the client to repeat the request (auth_delay). */
+static int delay(struct http_response *response)
+{
+    response->status = 401;
+    response->is_bare = true;
+    return 0;
+}
+
 static bool is_protected(const struct filter *filter, uint32_t address)
 {
     struct policy_address remote = policy_address_ipv4(address);
@@ -158,6 +177,8 @@ int egress_answer(void *context, struct http_request *request, struct http_respo
     response->is_quiet = true;
     if (!sandbox || sandbox->closed)
         return refuse(response, "The address does not belong to a sandbox.");
+    if (!has_turn(filter, sandbox))
+        return delay(response);
     const json_t *rule = egress_decide(sandbox->wire.policy.egress, &asked, &reason);
     if (rule && egress_is_denied(&sandbox->wire.policy, asked.host, asked.port))
         reason = "The sandbox's policy denies the host.";

@@ -18,8 +18,9 @@ bool egress_is_denied(const struct policy *policy, const char *host, uint16_t po
  * are deleted, because previous policies may have left them. */
 void egress_note_secret(struct filter_sandbox *sandbox, const char *name);
 
-/* Handle GET /v1/egress. Answers 200 with header lines, 403 with the line Sandlot-Reason, or 503
- * when the client may repeat the request: no way is free, or the rules are not loaded yet. Always
- * returns 0. context: the filter. */
+/* Handle GET /v1/egress. Answers 200 with header lines, or 403 with the line Sandlot-Reason. When
+ * the client may repeat the request, it answers 401 (the team or user has used its share of
+ * requests) or 503 (no way is free, or the rules are not loaded yet). Always returns 0. context:
+ * the filter. */
 int egress_answer(void *context, struct http_request *request, struct http_response *response,
                   struct error **err);

@@ -47,6 +47,7 @@ int filter_open(const struct settings *settings, struct filter **filter, struct 
     struct filter *fresh = xcalloc(1, sizeof *fresh);
     fresh->pending =
         (struct places){.most = FILTER_PENDING_MAX, .most_of_tenant = FILTER_PENDING_TEAM_MAX};
+    fresh->egress_requests.per_s = FILTER_EGRESS_PER_S;
     fresh->settings = settings;
     fresh->started_at_ms = clock_now_ms();
     fresh->wake_fd = -1;
@@ -486,6 +487,9 @@ static int check_wire(const struct filter *filter, const struct policy_wire *wir
         return error_set(
             err, ERR_STALE_REVISION, "revision %llu of the policy is applied, and %llu is older",
             (unsigned long long)sandbox->wire.revision, (unsigned long long)wire->revision);
+    if (!policy_fits(filter, sandbox, wire))
+        return error_set(err, ERR_RATE_LIMITED,
+                         "the policies of this team or user take too much memory on this host");
     return 0;
 }
 

@@ -19,12 +19,15 @@
 #include "firewall/kernel.h"
 #include "firewall/names.h"
 #include "firewall/rate.h"
+#include "firewall/shares.h"
 #include "firewall/sources.h"
 #include "firewall/ways.h"
 #include "network/protected.h"
 
 #define FILTER_PENDING_MAX      256 /* requests that wait at the same time */
 #define FILTER_PENDING_TEAM_MAX 64  /* of one team */
+
+#define FILTER_EGRESS_PER_S     4000 /* requests of egress rules, of all teams together */
 
 #define FILTER_RESOLVER         0xa9fe0001u /* 169.254.0.1, the resolver of sandboxes */
 
@@ -36,7 +39,8 @@ struct filter_sandbox {
     size_t element_count;
     struct denials denials;
     struct approval_entries asks;
-    json_t *secrets_used; /* name -> when it was last sent, wall clock ms; NULL: none was; owned */
+    json_t *secrets_used;  /* name -> when it was last sent, wall clock ms; NULL: none was; owned */
+    struct rate questions; /* for names */
     struct rate lookups, wildcard_lookups; /* lookups that go to the upstream */
     unsigned waiting;                      /* questions without an answer */
     int64_t flood_logged_at_ms;            /* monotonic */
@@ -69,6 +73,7 @@ struct filter {
     struct sources sources;
     struct lookup_list lookups;
     struct ways ways;
+    struct shares egress_requests;
     struct places pending; /* waiting requests, by the numbers of routes.c */
     uint64_t last_pending, last_way;
     struct filter_ended ended;
@@ -103,9 +108,9 @@ int filter_apply_all(struct filter *filter, struct error **err);
 /* Apply a policy, take the contents of wire, and cut the flows that it forbids. is_new: the sandbox
  * has no flows yet, so none are cut. Denied names may have no answer yet: see filter_put_end().
  * Errors: ERR_STALE_REVISION, ERR_RUNTIME_REFUSED, ERR_RATE_LIMITED (denied names cannot be looked
- * up, or have too many addresses). After these, the previous policy stays in force, or the address
- * stays closed. After ERR_INTERNAL, the new policy is in force, but its file could not be
- * written. */
+ * up, or have too many addresses; the tenant's policies take too much memory). After these, the
+ * previous policy stays in force, or the address stays closed. After ERR_INTERNAL, the new policy
+ * is in force, but its file could not be written. */
 int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, struct error **err);
 
 /* A policy after filter_put(), and the deadline for the answers of its denied names. */

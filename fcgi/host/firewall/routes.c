@@ -183,6 +183,7 @@ static int put_policy(void *context, struct http_request *request, struct http_r
                                "the path has another address than the policy");
     wire.tenant = number_of(request, POLICY_TENANT_HEADER);
     wire.user = number_of(request, POLICY_USER_HEADER);
+    wire.bytes = request->body.size;
     filter_lock(filter);
     int result = put_wire(filter, &wire, request, response, err);
     filter_unlock(filter);

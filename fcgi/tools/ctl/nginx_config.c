@@ -28,6 +28,8 @@
 #define API_TIMEOUT_S      240 /* for a worker, beside its waits for agents */
 #define WAKE_MARGIN_S      30  /* additional time of a wake after resume_wait_s */
 #define BURST_FACTOR       2
+#define SITE_FACTOR        4 /* a /48 of IPv6, which has many networks, compared with a /64 */
+#define LIMIT_CONN_MAX     65535
 #define HASHED_NAME_MAX    46 /* two pointers and the name with two bytes more, in eights */
 #define ENDPOINTS_TEXT_MAX 16384
 #define NAME_CHARACTERS    "abcdefghijklmnopqrstuvwxyz0123456789_"
@@ -304,6 +306,13 @@ static bool listens_ipv6(const struct renderer *renderer)
                            : settings_listen_ipv6(settings);
 }
 
+/* Return a limit of nginx for a /48 of IPv6. */
+static char *site_limit(uint64_t of_address)
+{
+    uint64_t most = of_address * SITE_FACTOR;
+    return xasprintf("%" PRIu64, most < LIMIT_CONN_MAX ? most : LIMIT_CONN_MAX);
+}
+
 /* A value that follows from settings and tables; NULL for an unknown name. */
 static char *derived_value(const struct renderer *renderer, const char *name)
 {
@@ -358,6 +367,16 @@ static char *derived_value(const struct renderer *renderer, const char *name)
         return front_ports(settings);
     if (!strcmp(name, "address_socket_burst"))
         return xasprintf("%" PRIu64, settings->address_socket_rate * BURST_FACTOR);
+    if (!strcmp(name, "site_sockets"))
+        return xasprintf("%" PRIu64, settings->address_sockets * SITE_FACTOR);
+    if (!strcmp(name, "site_socket_rate"))
+        return xasprintf("%" PRIu64, settings->address_socket_rate * SITE_FACTOR);
+    if (!strcmp(name, "site_socket_burst"))
+        return xasprintf("%" PRIu64, settings->address_socket_rate * SITE_FACTOR * BURST_FACTOR);
+    if (!strcmp(name, "site_connections"))
+        return site_limit(settings->address_connections);
+    if (!strcmp(name, "site_requests"))
+        return site_limit(settings->api_requests);
     if (!strcmp(name, "key_burst"))
         return xasprintf("%" PRIu64, settings->key_rate * BURST_FACTOR);
     if (!strcmp(name, "address_burst"))

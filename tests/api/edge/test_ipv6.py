@@ -57,6 +57,18 @@ def test_guesses_are_counted_by_network(stack, module_account):
         assert Browser(stack, other).sign_in(person.name, person.password).status == 200
 
 
+def test_guesses_are_counted_by_site(stack):
+    """Anybody can get a network of 48 bits, which has 65,536 of 64 bits. It has 200 guesses at once."""
+    with ipv6.site(2) as (first, second), ipv6.addresses(1) as ((other,),):
+        assert Browser(stack, first).sign_in("nobody-here", "guess").status == 401
+        site = ipaddress.ip_network(f"{first}/48", strict=False).network_address
+        stack.query("UPDATE login_attempts SET due_at_ms = UNIX_TIMESTAMP() * 1000 + 220 * 1250 WHERE subject = %s",
+                    f"site {site}")
+        assert stack.query("SELECT due_at_ms FROM login_attempts WHERE subject = %s", f"site {site}")
+        assert_error(Browser(stack, second).sign_in("nobody-there", "guess"), 429, "rate_limited")
+        assert Browser(stack, other).sign_in("nobody-there", "guess").status == 401
+
+
 def banner(port, address):
     """What the SSH entry point says first to a connection that stays open."""
     connection = socket.create_connection(("::1", port), 60, (address, 0))
@@ -79,6 +91,21 @@ def test_ssh_connections_are_counted_by_network(stack):
             opened.enter_context(connection)
             said.append(greeting)
         assert said == [b"SSH-", b"", b"SSH-"]
+
+
+def test_ssh_connections_of_a_site_end_each_other(stack):
+    """Anybody can get a network of 48 bits: connections without a sign-in from all of its networks keep no other client out."""
+    with entry_point(stack, ssh_connections=8) as entry, ipv6.addresses(1) as ((honest,),), ipv6.site(8) as strangers, \
+            contextlib.ExitStack() as opened:
+        thinking, greeting = banner(entry.port, honest)
+        opened.enter_context(thinking)
+        assert greeting == b"SSH-"
+        for address in strangers:
+            opened.enter_context(banner(entry.port, address)[0])
+        thinking.settimeout(3)
+        with pytest.raises(TimeoutError):
+            while thinking.recv(4096):
+                pass
 
 
 # --- a machine without it ---

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+import edge
 import ipv6
 from client import Origin
 from stack import wait_until
@@ -165,6 +166,43 @@ def test_a_network_of_ipv6_is_one_client(stack):
         honest_request(stack, other)
 
 
+def test_a_site_of_ipv6_has_four_times_as_many(stack):
+    """Anybody can get a network of 48 bits, which has 65,536 of 64 bits."""
+    front, each = ports(stack)[0], 4 * SHARE // 5 + 5
+    # On a slow machine the last connection comes more than ten seconds after the first one.
+    with edge.settings(stack, handshake_timeout_s=300), ipv6.site(6) as (*members, last), \
+            ipv6.addresses(1) as ((honest,),), contextlib.ExitStack() as open_crowds:
+        crowds = [open_crowds.enter_context(Crowd(front, address, silent, each)) for address in members]
+        assert not any(crowd.refused for crowd in crowds[:-1])
+        assert crowds[-1].refused and refused(front, last)
+        honest_request(stack, honest)
+
+
+def begin_request(stack, source):
+    """A request to the API whose body does not come."""
+    connection = tls(stack, connect(ports(stack)[0], source))
+    host = Origin(stack.ca_file, stack.base_url).host
+    connection.sendall(f"POST /v1/keys HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n\r\n".encode())
+    return connection
+
+
+def is_refused(stack, source):
+    with begin_request(stack, source) as connection:
+        connection.sendall(b"{\"a\": 11}")
+        return connection.recv(65536).startswith(b"HTTP/1.1 429")
+
+
+def test_a_site_of_ipv6_has_four_times_as_many_requests(stack):
+    each = 16
+    with edge.settings(stack, api_requests=each), ipv6.site(5) as (*members, last), ipv6.addresses(1) as ((honest,),), \
+            contextlib.ExitStack() as opened:
+        assert not is_refused(stack, last)
+        for address in members * each:
+            opened.enter_context(begin_request(stack, address))
+        wait_until(lambda: is_refused(stack, last), 10, "the bound of the site")
+        assert not is_refused(stack, honest)
+
+
 def test_streams_that_are_reset(stack, bystander):
     """A client of HTTP/2 asks for a preview and takes each request back at once."""
     host = bystander.sandbox.preview(3000).host.encode()
@@ -266,3 +304,39 @@ def test_requests_that_are_refused_write_few_lines(stack):
     time.sleep(3)  # nginx writes its lines a second late
     lines = [line for line in log.read_text(errors="replace").splitlines() if marker in line and '"status":429' in line]
     assert len(lines) < refused_ones / 10, (len(lines), refused_ones)
+
+
+def repeat(connection, request, count):
+    """Send a request so many times on a connection, and read the heads of the answers."""
+    for _ in range(count // 50):
+        connection.sendall(request * 50)
+        answers = b""
+        while answers.count(b"HTTP/1.1 ") < 50:
+            received = connection.recv(65536)
+            assert received, "the connection ended"
+            answers += received
+
+
+def lines_with(stack, marker):
+    time.sleep(3)  # nginx writes its lines a second late
+    return (stack.root / "log" / "sandlot-access.log").read_text(errors="replace").count(marker)
+
+
+def test_requests_to_sandboxes_past_a_rate_write_few_lines(stack):
+    """Previews have no rate: their requests past 50 a second are served, and few have a line of the log."""
+    source, asked = next(ATTACKERS), 6000
+    marker = f"/nothing-of-a-sandbox-{source}"
+    host = f"p3000-{'a' * 26}.{stack.data_plane_host.partition(':')[0]}"
+    begun = time.monotonic()
+    with tls(stack, connect(ports(stack)[0], source)) as connection:
+        repeat(connection, f"GET {marker} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(), asked)
+    most = 1000 + 50 * (time.monotonic() - begun + 5) + asked / 20
+    assert 0 < lines_with(stack, marker) < most
+
+
+def test_requests_without_tls_write_few_lines(stack):
+    source, asked = next(ATTACKERS), 900
+    marker = f"/nothing-without-tls-{source}"
+    with connect(ports(stack)[1], source) as connection:
+        repeat(connection, f"GET {marker} HTTP/1.1\r\nHost: api.sandbox.localhost\r\n\r\n".encode(), asked)
+    assert 0 < lines_with(stack, marker) < asked / 10

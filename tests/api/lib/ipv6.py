@@ -14,20 +14,37 @@ PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 SOCKET_CALL = {"x86_64": 41, "aarch64": 198}
 
 
+def random_site():
+    """The beginning of a network of 48 bits, which nobody else has."""
+    return f"fd5a:{secrets.randbelow(0xffff):x}:{secrets.randbelow(0xffff):x}"
+
+
+@contextlib.contextmanager
+def of_this_machine(those):
+    for address in those:
+        subprocess.run(["ip", "-6", "address", "add", f"{address}/128", "dev", "lo", "nodad"], check=True)
+    try:
+        yield those
+    finally:
+        for address in those:
+            subprocess.run(["ip", "-6", "address", "del", f"{address}/128", "dev", "lo"], check=True)
+
+
 @contextlib.contextmanager
 def addresses(*counts):
     """So many addresses of this machine in each of so many networks of 64 bits, which nobody else has."""
     networks = []
     for count in counts:
-        network = f"fd5a:{secrets.randbelow(0xffff):x}:{secrets.randbelow(0xffff):x}:0"
+        network = f"{random_site()}:0"
         networks.append([f"{network}:1:2:3:{number}" for number in range(1, 1 + count)])
-    for address in sum(networks, []):
-        subprocess.run(["ip", "-6", "address", "add", f"{address}/128", "dev", "lo", "nodad"], check=True)
-    try:
+    with of_this_machine(sum(networks, [])):
         yield networks
-    finally:
-        for address in sum(networks, []):
-            subprocess.run(["ip", "-6", "address", "del", f"{address}/128", "dev", "lo"], check=True)
+
+
+def site(count):
+    """An address of this machine in each of so many networks of 64 bits, in one of 48 bits that nobody else has."""
+    network = random_site()
+    return of_this_machine([f"{network}:{number}:1:2:3:4" for number in range(1, 1 + count)])
 
 
 def away():

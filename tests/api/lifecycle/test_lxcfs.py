@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A container starts also where lxcfs does not run, or has died: without its view of the limits."""
 
+import pathlib
 import shutil
 import subprocess
 
@@ -22,3 +23,10 @@ def test_the_hook_where_lxcfs_is_away(stack, tmp_path, away):
     done = subprocess.run(["unshare", "--mount", "sh", "-euc", f"{away}\nLXC_CGNS_AWARE=1 LXC_ROOTFS_MOUNT=/ exec $2", "sh",
                            tmp_path, hook], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_it_has_no_time_of_the_services():
+    """It works for sandboxes, so its time is not that of the machine's services (tests/machine/40-reboot.sh)."""
+    source = pathlib.Path(__file__).parents[3]
+    drop_in = (source / "conf/systemd/lxcfs.service.d.conf").read_text(encoding="ascii")
+    assert "\nSlice=lxcfs.slice\n" in drop_in

@@ -63,3 +63,36 @@ TEST_WITH(a_sandbox_keeps_the_elements_that_it_has, begin, end)
     filter->element_count -= 7;
     assert_int_equal(element_room(filter, &sandboxes[1], &sandboxes[1].wire), ELEMENTS_MAX - 7);
 }
+
+#define LARGE (1u << 20)
+
+/* Let a new sandbox have a large policy, if there is room. */
+static bool put_large(uint64_t tenant, uint64_t user)
+{
+    struct filter_sandbox *sandbox = &sandboxes[filter->count];
+    struct filter_sandbox **bucket = &filter->buckets[filter->count % 8];
+    const struct policy_wire wire = {.tenant = tenant, .user = user, .bytes = LARGE};
+    assert_in_range(filter->count, 0, SANDBOXES - 1);
+    if (!policy_fits(filter, NULL, &wire))
+        return false;
+    filter->count++;
+    sandbox->wire = wire;
+    sandbox->next = *bucket;
+    *bucket = sandbox;
+    return true;
+}
+
+TEST_WITH(policies_of_a_team_leave_half_of_the_memory, begin, end)
+{
+    unsigned count = 0;
+    while (put_large(1, 1))
+        count++;
+    assert_int_equal(count, POLICIES_BYTES / LARGE / 2);
+    assert_false(put_large(1, 2));
+    assert_false(put_large(2, 1)); /* the same user in another team */
+    assert_true(put_large(2, 2));
+    struct policy_wire wire = {.tenant = 1, .user = 1, .bytes = LARGE};
+    assert_true(policy_fits(filter, &sandboxes[0], &wire));
+    wire.bytes++;
+    assert_false(policy_fits(filter, &sandboxes[0], &wire));
+}

@@ -132,6 +132,33 @@ TEST(nobody_is_inside_behind_a_raised_fence)
     assert_int_equal(late, 0);
 }
 
+TEST(a_volume_has_few_removals)
+{
+    struct fence *fence = fence_of("removals"), *other = fence_of("other removals");
+    char name[VOLUME_ID_SIZE];
+    assert_true(fence_is_first(fence));
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(fence_enter_slow(fence, 1), 0);
+    assert_false(fence_is_first(fence));
+    assert_int_equal(fence_enter_slow(fence, 1), -1);
+    assert_true(fence_is_first(fence)); /* the next removal takes over its work */
+    for (unsigned i = 0; i < 7 * 4; i++) {
+        snprintf(name, sizeof name, "removals %u", i / 4);
+        assert_int_equal(fence_enter_slow(fence_of(name), 1), 0);
+    }
+    assert_int_equal(fence_enter_slow(other, 1), 0); /* many run: one for each volume */
+    assert_int_equal(fence_enter_slow(other, 1), -1);
+    fence_leave_slow(other);
+    for (unsigned i = 0; i < 7 * 4; i++) {
+        snprintf(name, sizeof name, "removals %u", i / 4);
+        fence_leave_slow(fence_of(name));
+    }
+    for (unsigned i = 0; i < 4; i++)
+        fence_leave_slow(fence);
+    assert_int_equal(fence_enter_slow(fence, 1), 0);
+    fence_leave_slow(fence);
+}
+
 TEST(links_do_not_lead_out)
 {
     struct stat status;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "moving/moving.h"
 #include "unit/schema.h"
 
@@ -99,6 +100,30 @@ TEST_WITH(a_failed_move_has_not_arrived, NULL, forget)
     assert_ok(move_forget(db, move.id, move.kind, &err));
     assert_ok(moving_wait(&worker, move.id, 0, &arrived, &err));
     assert_true(arrived);
+}
+
+/* Every object but this one has no room elsewhere. */
+static const char *const movable = "vol_99";
+
+static int begin_if_movable(void *context, const char *id, struct error **err)
+{
+    ++*(unsigned *)context;
+    return !strcmp(id, movable) ? 0 : error_set(err, ERR_NO_CAPACITY, "no room");
+}
+
+TEST(objects_that_cannot_move_delay_no_others)
+{
+    struct error *err = NULL;
+    char ids[100][ID_SIZE];
+    unsigned tried = 0;
+    bool begun = false;
+    for (unsigned i = 0; i < ARRAY_SIZE(ids); i++)
+        snprintf(ids[i], ID_SIZE, "vol_%u", i);
+    for (unsigned calls = 0; !begun && calls < 20; calls++)
+        assert_ok(moving_begin_first(ids, ARRAY_SIZE(ids), MOVE_AT_ONCE_MOST, begin_if_movable,
+                                     &tried, &begun, &err));
+    assert_true(begun);
+    assert_true(tried >= ARRAY_SIZE(ids));
 }
 
 TEST_GROUP(schema_setup, schema_teardown)

@@ -200,6 +200,12 @@ TEST(secrets_for_sandboxes_leave_the_own_ones_of_a_team)
     }
     assert_ok(put_secret("one", &err));
     assert_ok(change_secret(&change, &err));
+    /* Each list has all of them, so they stay small. */
+    json_auto_t *metadata = json_pack("{s:s}", "note", "long");
+    struct secret_change described = change;
+    described.for_sandboxes = false;
+    described.metadata = metadata;
+    assert_fails_saying(change_secret(&described, &err), ERR_INVALID_REQUEST, "no metadata");
     change.name = "another";
     assert_fails_saying(change_secret(&change, &err), ERR_INVALID_REQUEST, "egress proxies");
     server_say(raw, "UPDATE secrets SET for_sandboxes = 0");
