@@ -22,6 +22,7 @@
 #include "recipe/recipe_root.h"
 #include "recipe/recipe_secret.h"
 #include "recipe/recipe_setting.h"
+#include "recipe/recipe_user.h"
 
 #define WORK_DIR  RECIPE_WORK_DIR
 #define IMAGE_DIR RECIPE_FETCH_DIR
@@ -431,7 +432,8 @@ static int begin_step(struct recipe_place *place, unsigned step, const struct re
 {
     const json_t *one = recipe_step_at(place, step);
     const char *type = recipe_text(one, "type");
-    if (str_equal(type, "run"))
+    bool is_idle = str_equal(type, "env") || recipe_keeps_user(one, as->user);
+    if (str_equal(type, "run") && !is_idle)
         return run_step(place, step, as, one, err);
     if (str_equal(type, "copy"))
         return recipe_copy_context(place, step, as, one, begun, err);
@@ -447,7 +449,7 @@ static int begin_step(struct recipe_place *place, unsigned step, const struct re
         return fetch_image(place, step, one, err);
     if (str_equal(type, "user"))
         return become_user(place, step, as, one, err);
-    if (str_equal(type, "env")) {
+    if (is_idle) {
         *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
     }
@@ -531,7 +533,7 @@ static bool starts_later(const struct recipe_place *place)
             has_services(place));
 }
 
-/* Return whether the images of the build were fetched without the user of sandboxes. */
+/* Return whether the build began without the user of sandboxes. */
 static bool lacks_user(const struct recipe_place *place)
 {
     return json_is_true(json_object_get(recipe_step_at(place, 0), RECIPE_WITHOUT_USER));
