@@ -281,6 +281,8 @@ static int add_mount(const struct dockerfile_walk *walk, size_t at, const json_t
     const char *type = option(mount, "type"), *target = option(mount, "target");
     if (!type)
         type = "bind";
+    if (!target && str_equal(type, "bind"))
+        target = "."; /* as in Docker */
     if (mount_count(mounts) == MOUNTS_MAX)
         return walk_refuse(walk, at, err, "RUN has at most %d mounts.", MOUNTS_MAX);
     if (str_equal(type, "secret"))

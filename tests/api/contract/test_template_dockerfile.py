@@ -206,6 +206,21 @@ RUN for f in un g G; do id -$f; done >/tmp/numbers
     assert "There is no group nobody-has-it." in built(api, f"{name}x", 1, "failed", timeout_s=120)["log"]
 
 
+def test_a_dockerfile_on_a_template_takes_the_number_of_its_user(account, stack):
+    """`user` comes again behind the last step, with the same number."""
+    api, name = account.api, slug()
+    create(api, name, dockerfile=f"""FROM {stack.template}
+RUN ! id 1000 && groupadd -g 1000 rails && useradd -u 1000 -g 1000 -m rails
+USER rails
+""")
+    shown = built(api, name, 1, timeout_s=120)
+    assert "step 1 of 3: run removing the user" in shown["log"], shown["log"]
+    sandbox = Sandbox.create(api, template=name)
+    assert sandbox.data.check("id -u; id -un; grep -o '^[a-z]*:x:1000:' /etc/passwd").split() == [
+        "1000", "rails", "rails:x:1000:", "user:x:1000:"]
+    assert sandbox.data.check("id -u; echo ~user", user="user").split() == ["1000", "/home/user"]
+
+
 GIVEN = "given.example/base:1"  # the stack's settings name the default template for this image
 
 

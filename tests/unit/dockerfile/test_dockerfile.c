@@ -723,3 +723,15 @@ TEST(copies_files_of_mounts)
     assert_string_equal(json_string_value(json_array_get(before, 4)), "b");
     dockerfile_plan_deinit(&made);
 }
+
+TEST(files_of_a_mount_without_a_target_are_in_the_working_directory)
+{
+    const struct dockerfile_build build = {.context = HASH};
+    struct dockerfile_plan made =
+        plan("FROM x\nWORKDIR /app\nRUN --mount=type=bind make\n", &build);
+    const json_t *before = json_object_get(json_array_get(made.steps, 1), "arguments");
+    assert_string_equal(json_string_value(json_array_get(before, 4)), ".");
+    assert_text("source", json_array_get(made.steps, 2), ".");
+    assert_text("destination", json_array_get(made.steps, 2), ".");
+    dockerfile_plan_deinit(&made);
+}

@@ -99,7 +99,7 @@ TEST(names_the_place_of_files_and_settings)
         {"FROM x\nCOPY --link=no a /b", 2, 6, "--link takes true or false"},
         {"FROM x\nCOPY [\"a\\nb\", \"/c\"]", 2, 6, "has no line break"},
         {"FROM x\nCOPY [\"${A\", \"/c\"]", 2, 6, "a closing brace"},
-        {"FROM x\nRUN --mount=type=bind,source=a a", 2, 13, "below the root folder"},
+        {"FROM x\nRUN --mount=type=bind,source=a,target= a", 2, 13, "below the root folder"},
         {"FROM x\nRUN --mount=target=//,from=y a", 2, 13, "below the root folder"},
         {"FROM x\nRUN --mount=type=bind,from=7,target=/a a", 2, 13, "no stage 7"},
         {"FROM x\nCOPY --parents a/../b /c", 2, 16, "has no \"..\""},
