@@ -410,3 +410,19 @@ void recipe_setting_add_start(const struct recipe_place *place, json_t *defaults
     json_object_set_new(defaults, RECIPE_IMAGE_STARTS, json_true());
     recipe_setting_add_place(place, defaults);
 }
+
+const char *recipe_setting_init(const json_t *defaults)
+{
+    static const char *const members[] = {"entrypoint", "command"};
+    static const char *const inits[] = {"/sbin/init", "/usr/sbin/init", "/lib/systemd/systemd",
+                                        "/usr/lib/systemd/systemd"};
+    const json_t *image = json_object_get(defaults, "image");
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+        const json_t *words = json_object_get(image, members[i]);
+        const char *word = json_string_value(json_array_get(words, 0));
+        for (size_t j = 0; j < ARRAY_SIZE(inits); j++)
+            if (str_equal(word, inits[j]))
+                return word;
+    }
+    return NULL;
+}

@@ -55,6 +55,10 @@ void recipe_setting_configure(struct recipe_place *place, unsigned step);
 /* Member of the defaults: true if the start command is that of the image. */
 #define RECIPE_IMAGE_STARTS "image_starts"
 
+/* Return the init with which the image's entry point or command begins, if it runs only as the
+ * first process; NULL: it begins with another program. */
+const char *recipe_setting_init(const json_t *defaults);
+
 /* Add the health check, the stop signal and the place of the image's command to the defaults of
  * sandboxes that run this command. */
 void recipe_setting_add_start(const struct recipe_place *place, json_t *defaults);

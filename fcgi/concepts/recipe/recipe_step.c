@@ -102,14 +102,19 @@ static const char user_script[] = TOOLS
     "id -u \"$1\" >/dev/null 2>&1 || fail \"There is no user $1.\"\n"
     "case $3 in *[!0-9]*)\n"
     "  grep -q \"^$3:\" /etc/group || fail \"There is no group $3.\";; esac\n";
+/* A hint for images with an init, such as s6-overlay. */
+#define AGENT_IS_FIRST                                                                          \
+    "The first process (PID 1) of a sandbox is its agent. So an init of the image cannot run: " \
+    "give a start command that starts the server itself."
 /* Arguments: the ready command; the number of the start command, or START_ENDED_FILE if the agent
  * runs it; either may be empty. A start command without a ready command has two seconds to fail. */
 static const char ready_script[] = TOOLS
     "f=$PWD b=sh; [ ! -x /bin/bash ] || b=/bin/bash; cd " WORK_DIR "\n"
     "check() { case $1 in '') return 0;; /*) s=r$(head -n 1 $1 2>/dev/null);;\n"
     "  *) s=$(head -c 16 $1.status);; esac; case $s in ''|r|r0) return 0;; esac\n"
-    "  echo \"The start command ended with status ${s#r}: $(tail -c 4096 $1.out 2>/dev/null ||\n"
-    "    tail -n +2 $1)\"; exit 1; }\n"
+    "  said=$(tail -c 4096 $1.out 2>/dev/null || tail -n +2 $1)\n"
+    "  echo \"The start command ended with status ${s#r}: $said\"\n"
+    "  case $said in *'only run as pid 1'*) echo '" AGENT_IS_FIRST "';; esac; exit 1; }\n"
     "i=0; until if [ -n \"$1\" ]; then (cd \"$f\"; exec $b -c \"$1\"); else [ $i -ge 4 ]; fi; do\n"
     "  check \"$2\"; i=$((i + 1))\n"
     "  [ $i -lt 1200 ] || { echo \"It was not ready in time.\"; exit 1; }\n"
@@ -545,14 +550,19 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct rec
     const char *start_command = start_command_of(place);
     const char *ready = recipe_text(place->recipe, "ready_command");
     unsigned count = recipe_step_count(place);
+    bool is_image = json_is_true(json_object_get(place->recipe, "start_image_command"));
+    const char *init = is_image ? recipe_setting_init(place->defaults) : NULL;
     char number[sizeof START_ENDED_FILE + 16];
     snprintf(number, sizeof number, "%u", count + RECIPE_END_START);
     switch ((enum recipe_end)(step - count)) {
     case RECIPE_END_START:
-        if (!*start_command && json_is_true(json_object_get(place->recipe, "start_image_command")))
+        if (!*start_command && is_image)
             return error_set(err, ERR_INVALID_REQUEST,
                              "start_image_command needs a template from an image with an entry "
                              "point or a command.");
+        if (init)
+            return error_set(err, ERR_INVALID_REQUEST, "The image starts %.64s. " AGENT_IS_FIRST,
+                             init);
         if (*start_command && place->start == START_IN_STEPS)
             return run(place, step, as, start_command, err);
         *begun = RECIPE_NOTHING_TO_RUN;

@@ -221,6 +221,18 @@ USER rails
     assert sandbox.data.check("id -u; echo ~user", user="user").split() == ["1000", "/home/user"]
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("command, said", [
+    ('["/sbin/init"]', "The image starts /sbin/init. "),
+    ("echo 's6-overlay-suexec: fatal: can only run as pid 1'; exit 100", "ended with status 100: s6-overlay-suexec: fatal")])
+def test_an_init_does_not_start(account, stack, command, said):
+    """The agent is the first process."""
+    api, name = account.api, slug()
+    create(api, name, dockerfile=f"FROM {stack.template}\nCMD {command}\n", start_image_command=True)
+    log = built(api, name, 1, "failed", timeout_s=240)["log"]
+    assert said in log and "of a sandbox is its agent" in log, log
+
+
 GIVEN = "given.example/base:1"  # the stack's settings name the default template for this image
 
 

@@ -212,3 +212,25 @@ TEST(the_command_of_an_image_has_its_place)
             fail_msg("case %zu", i);
     }
 }
+
+/* The agent is the first process of a sandbox. */
+TEST(an_image_may_begin_with_an_init)
+{
+    static const struct {
+        const char *image, *init;
+    } cases[] = {
+        {"{\"entrypoint\": [], \"command\": [\"/sbin/init\"]}", "/sbin/init"},
+        {"{\"entrypoint\": [\"/usr/lib/systemd/systemd\", \"a\"], \"command\": []}",
+         "/usr/lib/systemd/systemd"},
+        {"{\"entrypoint\": [\"/start\"], \"command\": [\"/usr/sbin/init\"]}", "/usr/sbin/init"},
+        {"{\"entrypoint\": [\"/init\"], \"command\": [\"nginx\", \"/sbin/init\"]}", NULL},
+        {"{\"entrypoint\": \"x\", \"command\": [1]}", NULL},
+        {"{}", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *defaults = json_pack("{s:o}", "image", json_loads(cases[i].image, 0, NULL));
+        const char *init = recipe_setting_init(defaults);
+        if (cases[i].init ? !init || strcmp(init, cases[i].init) != 0 : init != NULL)
+            fail_msg("case %zu", i);
+    }
+}
