@@ -121,9 +121,9 @@ static const char ready_script[] = TOOLS
     "  sleep 0.5\n"
     "done\n"
     "check \"$2\"\n";
-/* Arguments: the defaults for sandboxes, the number of the start command; not empty: add the user
- * of sandboxes, as finish.py of the template of builders does. A package of a step may have
- * installed an init of its own. */
+/* Arguments: the defaults for sandboxes, the number of the start command; not empty: add root and
+ * the user of sandboxes, as finish.py of the template of builders does. A package of a step may
+ * have installed an init of its own. */
 static const char clean_script[] =
     TOOLS "set -e; p=$(head -c 16 " WORK_DIR "/$2.pid 2>/dev/null || true)\n"
           "[ -z \"$p\" ] || { g=$(cut -d' ' -f5 /proc/$p/stat 2>/dev/null || true);"
@@ -132,13 +132,15 @@ static const char clean_script[] =
           "\nagent=/usr/lib/sandlot/sandlot-agent; [ ! -d /usr/lib/sandlot/tools ] ||"
           " [ \"$(readlink /sbin/init)\" = $agent ] ||"
           " { mkdir -p /sbin; rm -f /sbin/init; ln -s $agent /sbin/init; }\n"
-          "[ -z \"$3\" ] || grep -q '^user:' /etc/passwd || {\n"
+          "if [ -n \"$3\" ]; then\n"
           "  add() { [ -z \"$(tail -c 1 $1)\" ] || echo >>$1; echo \"$2\" >>$1; }\n"
           "  shell=/bin/sh; [ ! -x /bin/bash ] || shell=/bin/bash\n"
-          "  grep -q '^[^:]*:[^:]*:1000:' /etc/group || add /etc/group user:x:1000:\n"
-          "  add /etc/passwd \"user:x:1000:1000::/home/user:$shell\"\n"
-          "  [ ! -f /etc/shadow ] || add /etc/shadow 'user:*:19000:0:99999:7:::'\n"
-          "  [ -d /home/user ] || { mkdir -p /home/user; chown 1000:1000 /home/user; }; }\n"
+          "  grep -q '^root:' /etc/passwd || add /etc/passwd root:x:0:0:root:/root:$shell\n"
+          "  grep -q '^user:' /etc/passwd || {\n"
+          "    grep -q '^[^:]*:[^:]*:1000:' /etc/group || add /etc/group user:x:1000:\n"
+          "    add /etc/passwd \"user:x:1000:1000::/home/user:$shell\"\n"
+          "    [ ! -f /etc/shadow ] || add /etc/shadow 'user:*:19000:0:99999:7:::'\n"
+          "    [ -d /home/user ] || { mkdir -p /home/user; chown 1000:1000 /home/user; }; }; fi\n"
           /* The last exchange of roots deletes its folder at the same time. */
           "n=0; until rm -rf " IMAGE_DIR "*"
           " 2>/dev/null; do n=$((n + 1)); [ $n -lt 50 ]; sleep 0.2; done";
@@ -411,7 +413,10 @@ static int make_workdir(struct recipe_place *place, unsigned step, const struct 
 {
     struct recipe_setting then;
     bool is_dockerfile = json_object_get(place->recipe, RECIPE_CONFIG) != NULL;
-    autofree char *owner = is_dockerfile ? xstrdup(as->user) : recipe_setting_owner(as->user);
+    /* The list of users may have no root. */
+    autofree char *owner = !is_dockerfile              ? recipe_setting_owner(as->user)
+                           : str_equal(as->user, ROOT) ? xstrdup("0")
+                                                       : xstrdup(as->user);
     recipe_setting_at(place, step + 1, &then);
     int result = recipe_step_start(place, step, NULL,
                                    json_pack("[s, s, s, s, s]", workdir_script, "sh", then.cwd,
@@ -538,10 +543,12 @@ static bool starts_later(const struct recipe_place *place)
             has_services(place));
 }
 
-/* Return whether the build began without the user of sandboxes. */
-static bool lacks_user(const struct recipe_place *place)
+/* Return whether the end of the build adds root and the user of sandboxes, if they are missing.
+ * Some builds begin without this user, and steps on an image may replace its list of users. */
+static bool adds_users(const struct recipe_place *place)
 {
-    return json_is_true(json_object_get(recipe_step_at(place, 0), RECIPE_WITHOUT_USER));
+    return recipe_step_is_image(place, 0) ||
+           json_is_true(json_object_get(recipe_step_at(place, 0), RECIPE_WITHOUT_USER));
 }
 
 static int begin_end(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
@@ -588,7 +595,7 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct rec
                          DEFAULTS_MAX >> 10);
     return recipe_step_start(place, step, NULL,
                              json_pack("[s, s, s, s, s]", clean_script, "sh", told, number,
-                                       lacks_user(place) ? "1" : ""),
+                                       adds_users(place) ? "1" : ""),
                              err);
 }
 

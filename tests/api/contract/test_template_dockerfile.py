@@ -222,6 +222,19 @@ USER rails
 
 
 @pytest.mark.long
+def test_a_list_of_users_of_the_context_gets_root_and_ours(account):
+    """Images without files of their own often have a list of one user."""
+    api, name = account.api, slug()
+    upload(api, archive(passwd=b"nobody:x:65534:65534:Nobody:/:"))
+    create(api, name, context=HASH, dockerfile="FROM scratch\nCOPY passwd /etc/passwd\nWORKDIR /made\nUSER nobody\n")
+    built(api, name, 1, timeout_s=180)
+    sandbox = Sandbox.create(api, template=name)
+    for user, number in ({}, "65534"), ({"user": "root"}, "0"), ({"user": "user"}, "1000"):
+        result = sandbox.data.run("/usr/lib/sandlot/busybox", "id", "-u", **user)
+        assert (result.exit_code, result.stdout.decode().strip()) == (0, number)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("command, said", [
     ('["/sbin/init"]', "The image starts /sbin/init. "),
     ("echo 's6-overlay-suexec: fatal: can only run as pid 1'; exit 100", "ended with status 100: s6-overlay-suexec: fatal")])
