@@ -221,6 +221,37 @@ USER rails
     assert sandbox.data.check("id -u; echo ~user", user="user").split() == ["1000", "/home/user"]
 
 
+def packed_system():
+    """/bin is a link, and there is a device."""
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w:gz") as tar:
+        for name, kind, more in (("./bin", tarfile.SYMTYPE, {"linkname": "usr/bin"}), ("./usr/bin", tarfile.DIRTYPE, {"mode": 0o755}),
+                                 ("./dev", tarfile.DIRTYPE, {"mode": 0o755}), ("./dev/mem", tarfile.CHRTYPE, {"devmajor": 1, "devminor": 1}),
+                                 ("./proc", tarfile.DIRTYPE, {"mode": 0o555})):
+            entry = tarfile.TarInfo(name)
+            entry.type = kind
+            for member, value in more.items():
+                setattr(entry, member, value)
+            tar.addfile(entry)
+        entry = tarfile.TarInfo("./usr/bin/mark")
+        entry.size = 5
+        tar.addfile(entry, io.BytesIO(b"mark\n"))
+    return whole.getvalue()
+
+
+@pytest.mark.long
+def test_an_archive_of_a_system_is_unpacked_over_an_empty_image(account, stack):
+    api, name = account.api, slug()
+    upload(api, archive(**{"system.tar.gz": packed_system(), "broken.tar.gz": packed_system()[:-40]}))
+    create(api, name, context=HASH, dockerfile="FROM scratch\nADD system.tar.gz /\nRUN echo made >/bin/made\n")
+    built(api, name, 1, timeout_s=180)
+    busybox = "/usr/lib/sandlot/busybox"
+    result = Sandbox.create(api, template=name).data.run("/bin/sh", "-c", f"{busybox} readlink /bin; {busybox} cat /usr/bin/made /bin/mark")
+    assert result.stdout.decode().split() == ["usr/bin", "made", "mark"], result
+    create(api, other := slug(), context=HASH, dockerfile=f"FROM {stack.template}\nADD broken.tar.gz /opt/\n")
+    assert "line 2: copy /opt/: the command ended with status" in built(api, other, 1, "failed", timeout_s=120)["log"]
+
+
 @pytest.mark.long
 def test_a_list_of_users_of_the_context_gets_root_and_ours(account):
     """Images without files of their own often have a list of one user."""
