@@ -342,9 +342,7 @@ static const char *ports_end(const char *text)
     }
 }
 
-/* Add the ports of a word. The value of a variable may have several. */
-static int add_ports(const struct dockerfile_walk *walk, size_t at, char *text, json_t *ports,
-                     struct error **err)
+bool dockerfile_ports_read(char *text, json_t *ports)
 {
     char *save = NULL;
     for (char *c = text; *c; c++)
@@ -353,40 +351,49 @@ static int add_ports(const struct dockerfile_walk *walk, size_t at, char *text, 
         const char *end = ports_end(one);
         if (!end || (*end && !str_equal(end, "/tcp") && !str_equal(end, "/udp") &&
                      !str_equal(end, "/sctp")))
-            return walk_refuse(walk, at, err,
-                               "write a port or a range, such as 80, 53/udp or 8000-8010.");
-        if (json_array_size(ports) == PORTS_MAX)
-            return walk_refuse(walk, at, err, "EXPOSE takes at most %d ports.", PORTS_MAX);
+            return false;
         json_array_append_new(ports, *end ? json_string(one) : json_sprintf("%s/tcp", one));
     }
-    return 0;
+    return true;
 }
 
+/* Return a list of the configuration, which is made at its first use. */
+static json_t *list_of(const struct dockerfile_walk *walk, const char *member)
+{
+    json_t *list = json_object_get(walk->config, member);
+    if (list)
+        return list;
+    json_object_set_new(walk->config, member, list = json_array());
+    return list;
+}
+
+/* The value of a variable may have several ports. */
 int dockerfile_walk_expose(struct dockerfile_walk *walk, struct error **err)
 {
-    json_t *ports = json_object_get(walk->config, "exposed_ports");
+    json_t *ports = list_of(walk, "exposed_ports");
     struct dockerfile_word word;
     size_t at = walk->one->rest;
-    if (!ports) {
-        ports = json_array();
-        json_object_set_new(walk->config, "exposed_ports", ports);
-    }
     while (dockerfile_word_next(walk->file, walk->one, &at, &word)) {
-        autofree char *text = NULL;
-        if (dockerfile_walk_expand_known(walk, &word, &text, err) < 0 ||
-            add_ports(walk, word.at, text, ports, err) < 0)
+        struct dockerfile_value value;
+        int result = dockerfile_walk_expand(walk, &word, &value, err);
+        autofree char *text = value.text;
+        if (result < 0)
             return -1;
+        json_t *list = value.is_open ? list_of(walk, DOCKERFILE_OPEN_PORTS) : ports;
+        if (value.is_open)
+            json_array_append_new(list, json_string(text));
+        else if (!dockerfile_ports_read(text, list))
+            return walk_refuse(walk, word.at, err,
+                               "write a port or a range, such as 80, 53/udp or 8000-8010.");
+        if (json_array_size(list) > PORTS_MAX)
+            return walk_refuse(walk, word.at, err, "EXPOSE takes at most %d ports.", PORTS_MAX);
     }
     return 0;
 }
 
 static int add_volume(struct dockerfile_walk *walk, size_t at, const char *path, struct error **err)
 {
-    json_t *volumes = json_object_get(walk->config, "volumes");
-    if (!volumes) {
-        volumes = json_array();
-        json_object_set_new(walk->config, "volumes", volumes);
-    }
+    json_t *volumes = list_of(walk, "volumes");
     if (*path != '/' || strlen(path) > DOCKERFILE_PATH_MAX)
         return walk_refuse(walk, at, err,
                            "VOLUME takes absolute paths of at most %d bytes, such as /data.",

@@ -308,6 +308,20 @@ static void set_command(json_t *defaults, const json_t *image)
         json_object_del(defaults, "image_command");
 }
 
+/* Add the ports that only the variables of the base name. As in Docker, a variable without a value
+ * names none. */
+static void add_open_ports(const json_t *config, const json_t *envs, json_t *image)
+{
+    json_auto_t *ports = json_array();
+    size_t at;
+    json_t *word;
+    json_array_foreach (json_object_get(config, DOCKERFILE_OPEN_PORTS), at, word) {
+        autofree char *text = recipe_expand(json_string_value(word), envs);
+        dockerfile_ports_read(text, ports);
+    }
+    add_texts("exposed_ports", ports, image);
+}
+
 static void put_shells(const struct recipe_place *place, const json_t *names, json_t *image)
 {
     const char *name;
@@ -336,7 +350,7 @@ void recipe_setting_configure(struct recipe_place *place, unsigned step)
     json_object_foreach ((json_t *)(uintptr_t)config, name, value) {
         if (str_equal(name, "exposed_ports") || str_equal(name, "volumes"))
             add_texts(name, value, image);
-        else if (!str_equal(name, DOCKERFILE_BASE_SHELL))
+        else if (!str_equal(name, DOCKERFILE_BASE_SHELL) && !str_equal(name, DOCKERFILE_OPEN_PORTS))
             json_object_set(image, name, value);
     }
     put_shells(place, json_object_get(config, DOCKERFILE_BASE_SHELL), image);
@@ -346,6 +360,8 @@ void recipe_setting_configure(struct recipe_place *place, unsigned step)
     if (has_step(place, "workdir"))
         json_object_set_new(image, "workdir", json_string(setting.cwd));
     json_object_set(image, "envs", setting.envs);
+    if (json_object_get(config, DOCKERFILE_OPEN_PORTS))
+        add_open_ports(config, setting.envs, image);
     recipe_setting_deinit(&setting);
     set_command(place->defaults, image);
 }

@@ -147,6 +147,8 @@ TEST(makes_a_configuration)
         {"ARG P=80\nEXPOSE $P 53/udp\nEXPOSE 8000-8010",
          "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"8000-8010/tcp\"]}"},
         {"EXPOSE 80/TCP 9/sctp", "{\"exposed_ports\":[\"80/tcp\",\"9/sctp\"]}"},
+        {"EXPOSE ${PORT:-80} 81 $P/udp",
+         "{\"exposed_ports\":[\"81/tcp\"],\"open_ports\":[\"${PORT:-80}\",\"${P}/udp\"]}"},
         {"ARG P=\"80  53/udp\"\nEXPOSE $P 81",
          "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"81/tcp\"]}"},
         {"ARG D=/d\nVOLUME [\"$D/e\"]", "{\"volumes\":[\"/d/e\"]}"},

@@ -234,3 +234,22 @@ TEST(an_image_may_begin_with_an_init)
             fail_msg("case %zu", i);
     }
 }
+
+TEST(the_base_names_ports)
+{
+    json_auto_t *recipe = json_pack("{s:[], s:{s:[s], s:[s, s, s, s, s]}}", "steps", RECIPE_CONFIG,
+                                    "exposed_ports", "80/tcp", DOCKERFILE_OPEN_PORTS,
+                                    "${PORT:-3000}", "${OWN:-1}", "$SEVERAL", "$NONE", "$WORD");
+    json_auto_t *wanted = json_pack("[s, s, s, s, s, s]", "9/tcp", "80/tcp", "3000/tcp", "8080/tcp",
+                                    "53/udp", "54/tcp");
+    struct recipe_place place = {
+        .recipe = recipe,
+        .defaults = json_pack("{s:{s:s, s:s, s:s}, s:{s:[s]}}", "envs", "OWN", "8080", "SEVERAL",
+                              "53/UDP 54", "WORD", "here", "image", "exposed_ports", "9/tcp"),
+    };
+    recipe_setting_configure(&place, 0);
+    const json_t *image = json_object_get(place.defaults, "image");
+    assert_true(json_equal(json_object_get(image, "exposed_ports"), wanted));
+    assert_null(json_object_get(image, DOCKERFILE_OPEN_PORTS));
+    json_decref(place.defaults);
+}
