@@ -99,7 +99,8 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *   all: "line", in the Dockerfile
  *   run: "arguments" instead of the shell and its command, "shell_at": the place of the
  *        words that the base's SHELL replaces, "variables" of this command alone, "proxies",
- *        "secrets" (recipe_secret.h), "caches", a list of folders (recipe_mount.h)
+ *        "secrets" (recipe_secret.h), "caches", a list of folders (recipe_mount.h), "open_at": the
+ *        places of arguments that name variables; then the folders name variables too
  *   copy: "exact": a source that does not exist is an error; "unpack" a source that is an archive
  *   copy, workdir: "open": the paths name variables (recipe_expand.h)
  *   user: "number" of a user without a name, who is added; "group": instead of the user's own ones

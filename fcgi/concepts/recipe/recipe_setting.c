@@ -259,6 +259,19 @@ void recipe_setting_put_shell(const json_t *shell, size_t at, json_t *program)
         json_array_insert(program, at + i, word);
 }
 
+void recipe_setting_expand(const json_t *places, const json_t *envs, json_t *texts)
+{
+    size_t i;
+    json_t *place;
+    json_array_foreach ((json_t *)(uintptr_t)places, i, place) {
+        size_t at = (size_t)json_integer_value(place);
+        const char *text = json_string_value(json_array_get(texts, at));
+        autofree char *expanded = text ? recipe_expand(text, envs) : NULL;
+        if (expanded)
+            json_array_set_new(texts, at, json_string(expanded));
+    }
+}
+
 /* --- the configuration of a Dockerfile --- */
 
 /* Add texts to the list of the base. */

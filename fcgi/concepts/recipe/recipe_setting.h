@@ -48,6 +48,9 @@ json_t *recipe_setting_shell(const json_t *defaults);
  */
 void recipe_setting_put_shell(const json_t *shell, size_t at, json_t *program);
 
+/* Expand the texts of a list at these places; NULL: none. */
+void recipe_setting_expand(const json_t *places, const json_t *envs, json_t *texts);
+
 /* Put the configuration of a Dockerfile into place->defaults, where that of an image is. step: the
  * present one; before the last stage there is no effect. */
 void recipe_setting_configure(struct recipe_place *place, unsigned step);

@@ -384,6 +384,7 @@ static int run_step(struct recipe_place *place, unsigned step, const struct reci
     if (recipe_mount_prepare(place, step, &with, err) < 0 ||
         recipe_secrets_put(place, step, with.user, envs, err) < 0)
         return -1;
+    recipe_setting_expand(json_object_get(one, "open_at"), envs, program);
     if (shell_at)
         recipe_setting_put_shell(place->shell, (size_t)json_integer_value(shell_at), program);
     return program ? start_program(place, step, &with, json_incref(program), err)

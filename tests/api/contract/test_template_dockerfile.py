@@ -221,6 +221,21 @@ USER rails
     assert sandbox.data.check("id -u; echo ~user", user="user").split() == ["1000", "/home/user"]
 
 
+@pytest.mark.long
+def test_ports_and_folders_have_variables_of_the_base(account, stack):
+    api, name = account.api, slug()
+    create(api, name, dockerfile=f"FROM {stack.template}\nENV STORE=/store PORT=8123\n")
+    built(api, name, 1, timeout_s=120)
+    again = api.post(f"/v1/templates/{name}/versions", {"dockerfile": f"""FROM {name}
+EXPOSE $PORT ${{OTHER:-9000}}
+RUN --mount=type=cache,target=$STORE/a echo x >/store/a/file && ls -A /store/a >/seen
+RUN test ! -e /store/a/file
+"""})
+    assert again.status == 201, again
+    assert built(api, name, 2, timeout_s=120)["image_config"]["exposed_ports"] == ["8123/tcp", "9000/tcp"]
+    assert Sandbox.create(api, template=name).data.check("cat /seen") == "file\n"
+
+
 def packed_system():
     """/bin is a link, and there is a device."""
     whole = io.BytesIO()

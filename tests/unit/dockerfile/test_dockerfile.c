@@ -671,6 +671,26 @@ TEST(wraps_caches_and_files)
     dockerfile_plan_deinit(&made);
 }
 
+/* Variables of the base, such as those of the images of Go and Rust. */
+TEST(a_folder_may_have_a_variable_of_the_base)
+{
+    static const char text[] = "FROM x\nARG A='b$'\n"
+                               "RUN --mount=type=tmpfs,dst=/d --mount=type=cache,target=$GOPATH/mod"
+                               " --mount=type=cache,target=/$A a\n";
+    const struct dockerfile_build build = {.args = NULL};
+    struct dockerfile_plan made = plan(text, &build);
+    const json_t *step = json_array_get(made.steps, 0);
+    const json_t *words = json_object_get(step, "arguments");
+    json_auto_t *places = json_pack("[i]", 13);
+    json_auto_t *folders = json_pack("[s, s]", "${GOPATH}/mod", "/b\\$");
+    assert_true(json_equal(json_object_get(step, "open_at"), places));
+    assert_true(json_equal(json_object_get(step, "caches"), folders));
+    assert_string_equal(json_string_value(json_array_get(words, 4)), "/d");
+    assert_string_equal(json_string_value(json_array_get(words, 13)), "${GOPATH}/mod");
+    assert_string_equal(json_string_value(json_array_get(words, 22)), "/b$");
+    dockerfile_plan_deinit(&made);
+}
+
 /* A cache is known by its id, which is its target without another one. */
 TEST(names_caches)
 {

@@ -253,3 +253,15 @@ TEST(the_base_names_ports)
     assert_null(json_object_get(image, DOCKERFILE_OPEN_PORTS));
     json_decref(place.defaults);
 }
+
+TEST(places_of_a_program_name_variables)
+{
+    json_auto_t *program = json_pack("[s, s, s]", "$A", "${A}/b", "\\$A");
+    json_auto_t *places = json_pack("[i, i]", 1, 7);
+    json_auto_t *envs = json_pack("{s:s}", "A", "/go");
+    json_auto_t *wanted = json_pack("[s, s, s]", "$A", "/go/b", "\\$A");
+    recipe_setting_expand(places, envs, program);
+    assert_true(json_equal(program, wanted));
+    recipe_setting_expand(NULL, envs, program);
+    assert_true(json_equal(program, wanted));
+}
