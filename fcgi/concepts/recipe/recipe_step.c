@@ -54,9 +54,12 @@ static const char run_script[] =
     "elif [ -x $b ]; then s=\"$b setsid\"; fi\n"
     ": $( $s /bin/sh -c 'n=" WORK_DIR "/$1; shift; echo $$ >$n.pid; printf r >$n.status\n"
     "  exec >$n.out 2>&1; \"$@\" </dev/null; echo $? >>$n.status' sh \"$@\" & )";
-/* The user of the step writes all three files. */
+/* The user of the step writes all three files. A step may have replaced the list of resolvers by a
+ * link to a file that only a server writes, as systemd-resolved does. */
 static const char prepare_script[] =
-    TOOLS "umask 022; mkdir -p " WORK_DIR " && cd " WORK_DIR " && rm -f $1.out $1.status $1.pid &&"
+    TOOLS "umask 022; f=/etc/resolv.conf; [ -e $f ] || { rm -f $f\n"
+          "  printf 'nameserver 169.254.0.1\\noptions timeout:2 attempts:3\\n' >$f; }\n"
+          "mkdir -p " WORK_DIR " && cd " WORK_DIR " && rm -f $1.out $1.status $1.pid &&"
           " : >$1.out && : >$1.pid && : >$1.status && chmod 0666 $1.out $1.pid $1.status";
 /* The shell reads the state itself, because a step can be about to replace the programs. */
 static const char poll_script[] =

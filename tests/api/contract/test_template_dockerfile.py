@@ -236,6 +236,17 @@ RUN test ! -e /store/a/file
     assert Sandbox.create(api, template=name).data.check("cat /seen") == "file\n"
 
 
+@pytest.mark.long
+def test_a_build_keeps_the_resolver(account, stack):
+    """A package may put a link in the place of the list, to a file that only its server makes."""
+    api, name = account.api, slug()
+    link = "RUN ln -sf ../run/none /etc/resolv.conf\n"
+    create(api, name, dockerfile=f"FROM {stack.template}\n{link}RUN cp /etc/resolv.conf /seen\n{link}")
+    built(api, name, 1, timeout_s=120)
+    said = Sandbox.create(api, template=name).data.check("cat /seen /etc/resolv.conf; test ! -L /etc/resolv.conf")
+    assert said.count("nameserver 169.254.0.1\n") == 2, said
+
+
 def packed_system():
     """/bin is a link, and there is a device."""
     whole = io.BytesIO()
