@@ -493,9 +493,11 @@ static int drop_binds(struct dockerfile_walk *walk, const json_t *binds, struct 
  * Docker, a proxy without ARG does not change the step for the cache. */
 static void add_variables(const struct dockerfile_walk *walk, json_t *step)
 {
-    json_t *variables = json_object(), *proxies = json_object(), *value;
+    json_t *variables = json_object(), *proxies = json_object(), *opens = json_object(), *value;
     const char *name;
     json_object_foreach (walk->scope.args, name, value) {
+        if (json_is_array(value) && !json_object_get(walk->scope.env, name))
+            json_object_set(opens, name, json_array_get(value, 0));
         bool is_proxy = dockerfile_is_proxy(name) && !dockerfile_declares(walk->whole, name);
         if (json_is_string(value) && !json_object_get(walk->scope.env, name))
             json_object_set(is_proxy ? proxies : variables, name, value);
@@ -503,7 +505,10 @@ static void add_variables(const struct dockerfile_walk *walk, json_t *step)
     json_object_set_new(step, "variables", variables);
     if (json_object_size(proxies))
         json_object_set(step, "proxies", proxies);
+    if (json_object_size(opens))
+        json_object_set(step, "open_variables", opens);
     json_decref(proxies);
+    json_decref(opens);
 }
 
 int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)

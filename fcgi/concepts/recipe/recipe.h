@@ -99,6 +99,7 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *   all: "line", in the Dockerfile
  *   run: "arguments" instead of the shell and its command, "shell_at": the place of the
  *        words that the base's SHELL replaces, "variables" of this command alone, "proxies",
+ *        "open_variables", whose values name variables and which the base's ENV hides,
  *        "secrets" (recipe_secret.h), "caches", a list of folders (recipe_mount.h), "open_at": the
  *        places of arguments that name variables; then the folders name variables too
  *   copy: "exact": a source that does not exist is an error; "unpack" a source that is an archive

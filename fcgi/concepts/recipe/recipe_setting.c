@@ -259,6 +259,27 @@ void recipe_setting_put_shell(const json_t *shell, size_t at, json_t *program)
         json_array_insert(program, at + i, word);
 }
 
+int recipe_setting_add_open(const json_t *opens, json_t *envs, struct error **err)
+{
+    json_auto_t *fresh = json_object();
+    size_t size = 0;
+    const char *name;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)opens, name, value) {
+        if (json_object_get(envs, name))
+            continue;
+        autofree char *text = recipe_expand(json_string_value(value), envs);
+        size += strlen(text);
+        if (size > RECIPE_ENVS_MAX)
+            return error_set(err, ERR_INVALID_REQUEST,
+                             "The variables of the build have more than %d KiB together.",
+                             RECIPE_ENVS_MAX >> 10);
+        json_object_set_new(fresh, name, json_string(text));
+    }
+    json_object_update(envs, fresh);
+    return 0;
+}
+
 void recipe_setting_expand(const json_t *places, const json_t *envs, json_t *texts)
 {
     size_t i;

@@ -382,6 +382,8 @@ static int run_step(struct recipe_place *place, unsigned step, const struct reci
     json_auto_t *envs = json_copy(as->envs);
     const struct recipe_setting with = {
         .user = *user ? user : as->user, .cwd = as->cwd, .envs = envs};
+    if (recipe_setting_add_open(json_object_get(one, "open_variables"), envs, err) < 0)
+        return -1;
     json_object_update(envs, json_object_get(one, "variables"));
     json_object_update(envs, json_object_get(one, "proxies"));
     if (recipe_mount_prepare(place, step, &with, err) < 0 ||

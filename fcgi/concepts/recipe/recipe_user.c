@@ -178,7 +178,7 @@ static void read_commands(const json_t *variables, const json_t *arguments, stru
 
 static void read_step(const json_t *variables, const json_t *step, struct acts *acts)
 {
-    static const char *const members[] = {"arguments", "variables", "envs",
+    static const char *const members[] = {"arguments", "variables", "open_variables", "envs",
                                           "user",      "number",    "group"};
     const json_t *arguments = json_object_get(step, "arguments");
     read_commands(variables, arguments, acts);
@@ -191,17 +191,19 @@ static void read_step(const json_t *variables, const json_t *step, struct acts *
             acts->has_number || mentions(json_object_get(step, members[i]), NUMBER, false);
 }
 
-/* Return the names of the variables whose value is the name of the user; a new reference. */
+/* Return the names of the variables whose value, or default, is the name of the user; a new
+ * reference. */
 static json_t *variables_of(const json_t *steps)
 {
-    static const char *const members[] = {"variables", "envs"};
+    static const char *const members[] = {"variables", "open_variables", "envs"};
     json_t *variables = json_object(), *step, *value;
     const char *name;
     size_t at;
     json_array_foreach ((json_t *)(uintptr_t)steps, at, step) {
         for (size_t i = 0; i < ARRAY_SIZE(members); i++)
             json_object_foreach (json_object_get(step, members[i]), name, value)
-                if (str_equal(json_string_value(value), USER))
+                if (str_equal(json_string_value(value), USER) ||
+                    str_ends_with(json_string_value(value), ":-" USER "}"))
                     json_object_set(variables, name, value);
     }
     return variables;

@@ -222,18 +222,20 @@ USER rails
 
 
 @pytest.mark.long
-def test_ports_and_folders_have_variables_of_the_base(account, stack):
+def test_ports_folders_and_arguments_have_variables_of_the_base(account, stack):
     api, name = account.api, slug()
     create(api, name, dockerfile=f"FROM {stack.template}\nENV STORE=/store PORT=8123\n")
     built(api, name, 1, timeout_s=120)
     again = api.post(f"/v1/templates/{name}/versions", {"dockerfile": f"""FROM {name}
 EXPOSE $PORT ${{OTHER:-9000}}
+ARG LEVEL=${{LEVEL:-deep}} STORE=${{STORE:-none}}
+RUN echo $LEVEL $STORE >/levels
 RUN --mount=type=cache,target=$STORE/a echo x >/store/a/file && ls -A /store/a >/seen
 RUN test ! -e /store/a/file
 """})
     assert again.status == 201, again
     assert built(api, name, 2, timeout_s=120)["image_config"]["exposed_ports"] == ["8123/tcp", "9000/tcp"]
-    assert Sandbox.create(api, template=name).data.check("cat /seen") == "file\n"
+    assert Sandbox.create(api, template=name).data.check("cat /seen /levels") == "file\ndeep /store\n"
 
 
 @pytest.mark.long

@@ -691,6 +691,33 @@ TEST(a_folder_may_have_a_variable_of_the_base)
     dockerfile_plan_deinit(&made);
 }
 
+TEST(an_argument_may_have_a_variable_of_the_base)
+{
+    static const char text[] = "FROM x\nARG V=${V:-dev}\nARG W=a$V\nARG E=$V\nENV E=$E/$W\n"
+                               "COPY $V /d/\nRUN a\n";
+    const struct dockerfile_build build = {.context = HASH};
+    const json_t *envs, *step;
+    struct dockerfile_plan made = plan(text, &build);
+    envs = json_object_get(json_array_get(made.steps, 0), "envs");
+    assert_text("E", envs, "${V:-dev}/a${V:-dev}");
+    assert_text("source", json_array_get(made.steps, 1), "${V:-dev}");
+    step = json_array_get(made.steps, 2);
+    assert_int_equal(json_object_size(json_object_get(step, "variables")), 0);
+    assert_int_equal(json_object_size(json_object_get(step, "open_variables")), 2);
+    assert_text("V", json_object_get(step, "open_variables"), "${V:-dev}");
+    assert_text("W", json_object_get(step, "open_variables"), "a${V:-dev}");
+    dockerfile_plan_deinit(&made);
+    /* A build argument, and an ARG before FROM, know everything. */
+    json_auto_t *args = json_pack("{s:s}", "V", "1");
+    const struct dockerfile_build known = {.args = args};
+    made = plan("ARG B=${B:-x}\nFROM $B\nARG V=${V:-dev}\nRUN a\n", &known);
+    assert_string_equal(json_string_value(json_array_get(made.bases, 0)), "x");
+    step = json_array_get(made.steps, 0);
+    assert_text("V", json_object_get(step, "variables"), "1");
+    assert_null(json_object_get(step, "open_variables"));
+    dockerfile_plan_deinit(&made);
+}
+
 /* A cache is known by its id, which is its target without another one. */
 TEST(names_caches)
 {

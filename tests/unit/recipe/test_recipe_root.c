@@ -102,6 +102,8 @@ TEST(a_dockerfile_that_adds_our_user_or_number_begins_without_our_user)
         {"[" RUN("useradd users; useradd -m -d /home/user app; echo user", "") "]", false},
         {"[" RUN("adduser user sudo; addgroup user docker", "") "]", false},
         {"[" RUN("useradd -g user app; adduser --ingroup user app", "") "]", false},
+        {"[" RUN("adduser -S $U", ", \"open_variables\": {\"U\": \"${U:-user}\"}") "]", true},
+        {"[" RUN("adduser -u $N a", ", \"open_variables\": {\"N\": \"${N:-1000}\"}") "]", true},
         {"[" RUN("adduser -S $U", ", \"variables\": {\"U\": \"app\", \"V\": \"user\"}") "]", false},
         /* It gives the number to another user. */
         {"[" RUN("usermod -u 1000 www-data && groupmod -g 1000 www-data", "") "]", true},

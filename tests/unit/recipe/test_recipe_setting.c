@@ -265,3 +265,24 @@ TEST(places_of_a_program_name_variables)
     recipe_setting_expand(NULL, envs, program);
     assert_true(json_equal(program, wanted));
 }
+
+TEST(open_variables_do_not_replace_those_of_the_base)
+{
+    json_auto_t *opens =
+        json_pack("{s:s, s:s, s:s}", "BASE", "${BASE:-1}", "OWN", "${OWN:-2}", "BOTH", "$OWN$BASE");
+    json_auto_t *envs = json_pack("{s:s}", "BASE", "b");
+    json_auto_t *wanted = json_pack("{s:s, s:s, s:s}", "BASE", "b", "OWN", "2", "BOTH", "b");
+    error_auto err = NULL;
+    assert_ok(recipe_setting_add_open(opens, envs, &err));
+    assert_true(json_equal(envs, wanted));
+    assert_ok(recipe_setting_add_open(NULL, envs, &err));
+    char large[RECIPE_ENVS_MAX / 4];
+    memset(large, 'a', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    json_auto_t *much = json_pack("{s:s, s:s, s:s}", "X", large, "Y", large, "Z", large);
+    for (char name[] = "0"; *name < '3'; ++*name)
+        json_object_set_new(much, name, json_string(large));
+    assert_int_equal(recipe_setting_add_open(much, envs, &err), -1);
+    assert_int_equal(err->code, ERR_INVALID_REQUEST);
+    assert_true(json_equal(envs, wanted));
+}
