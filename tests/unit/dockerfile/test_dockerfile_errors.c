@@ -111,6 +111,7 @@ TEST(names_the_place_of_files_and_settings)
         {"FROM x\nARG A=$B\nENV C=${A:-1}", 3, 10, "only the sandbox of the build knows"},
         {"FROM x\nARG A=$B\nENV C=${D:-$A}", 3, 12, "only the sandbox of the build knows"},
         {"FROM x\nARG A=$B\nENV C=${A#1}", 3, 10, "only the sandbox of the build knows"},
+        {"FROM x\nARG A\nCOPY $A /b", 3, 6, "this source is empty"},
         {"FROM x\nRUN --mount=type=ssh a", 2, 13, "no SSH agent"},
         {"FROM x\nRUN --mount=type=tmpfs a", 2, 13, "type=tmpfs,target=/PATH"},
         {"FROM x\nRUN --mount=type=other a", 2, 13, "the types are bind, cache, secret and"},
