@@ -99,12 +99,14 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *   all: "line", in the Dockerfile
  *   run: "arguments" instead of the shell and its command, "shell_at": the place of the
  *        words that the base's SHELL replaces, "variables" of this command alone, "proxies",
- *        "open_variables", whose values name variables and which the base's ENV hides,
- *        "secrets" (recipe_secret.h), "caches", a list of folders (recipe_mount.h), "open_at": the
- *        places of arguments that name variables; then the folders name variables too
+ *        "secrets" (recipe_secret.h), "caches", a list of folders (recipe_mount.h)
  *   copy: "exact": a source that does not exist is an error; "unpack" a source that is an archive
  *   copy, workdir: "open": the paths name variables (recipe_expand.h)
  *   user: "number" of a user without a name, who is added; "group": instead of the user's own ones
+ *
+ * Variables that only the base sets can be in the arguments of a command at the places "open_at",
+ * and then also in its "caches", and in the values of its "open_variables". The ENV of the base
+ * hides these.
  *
  * Steps of E2B's clients have the number RECIPE_NEW_USER: a missing user gets a free number. The
  * proxies are variables that do not count for the cache.
