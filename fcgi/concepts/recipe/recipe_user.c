@@ -223,18 +223,6 @@ static struct acts read_acts(const json_t *recipe)
     return acts;
 }
 
-static bool is_in_the_way(const struct acts *acts)
-{
-    return acts->adds_user || acts->removes ||
-           ((acts->adds || acts->changes_number) && acts->has_number);
-}
-
-bool recipe_adds_user(const json_t *recipe)
-{
-    const struct acts acts = read_acts(recipe);
-    return is_in_the_way(&acts);
-}
-
 static bool names_user(const json_t *recipe)
 {
     size_t at;
@@ -247,10 +235,24 @@ static bool names_user(const json_t *recipe)
     return false;
 }
 
+/* Not each program that removes a user or a group fails because of this user. */
+static bool is_in_the_way(const struct acts *acts, bool is_named)
+{
+    return acts->adds_user || (acts->removes && !is_named) ||
+           ((acts->adds || acts->changes_number) && acts->has_number);
+}
+
+bool recipe_adds_user(const json_t *recipe)
+{
+    const struct acts acts = read_acts(recipe);
+    return is_in_the_way(&acts, names_user(recipe));
+}
+
 json_t *recipe_on_template(const json_t *recipe)
 {
     const struct acts acts = read_acts(recipe);
-    if (!is_in_the_way(&acts) || (!acts.adds_user && names_user(recipe)))
+    bool is_named = names_user(recipe);
+    if (!is_in_the_way(&acts, is_named) || (!acts.adds_user && is_named))
         return json_incref((json_t *)(uintptr_t)recipe);
     json_t *whole = json_copy((json_t *)(uintptr_t)recipe);
     json_t *steps =

@@ -113,6 +113,8 @@ TEST(a_dockerfile_that_adds_our_user_or_number_begins_without_our_user)
         /* It removes the image's user of this number, and of the group that both have. */
         {"[" RUN("deluser --remove-home node", "") "]", true},
         {"[" RUN("userdel -r ubuntu || true", "") "]", true},
+        {"[" RUN("userdel -r node", "") ", {\"type\": \"copy\", \"user\": \"user:\", \"line\": 3}]",
+         false},
         {"[" RUN("deluser user sudo; echo userdel", "") "]", false},
     };
     static const struct recipe_image image = {.name = "r.example/a"};
