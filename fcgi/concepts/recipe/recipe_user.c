@@ -255,10 +255,9 @@ json_t *recipe_on_template(const json_t *recipe)
     if (!is_in_the_way(&acts, is_named) || (!acts.adds_user && is_named))
         return json_incref((json_t *)(uintptr_t)recipe);
     json_t *whole = json_copy((json_t *)(uintptr_t)recipe);
-    json_t *steps =
-        json_pack("[{s:s, s:s, s:s, s:[s, s, s], s:b}]", "type", "run", "user", "root", "command",
-                  "removing the user " USER ", whom the end of the build adds again", "arguments",
-                  "/bin/sh", "-c", aside_script, RECIPE_WITHOUT_USER, 1);
+    json_t *steps = json_pack("[{s:s, s:s, s:s, s:[s, s, s], s:b}]", "type", "run", "user", "root",
+                              "command", "removing the user `" USER "` until the end of the build",
+                              "arguments", "/bin/sh", "-c", aside_script, RECIPE_WITHOUT_USER, 1);
     json_array_extend(steps, json_object_get(recipe, "steps"));
     json_object_set_new(whole, "steps", steps);
     return whole;
