@@ -691,6 +691,23 @@ TEST(a_folder_may_have_a_variable_of_the_base)
     dockerfile_plan_deinit(&made);
 }
 
+TEST(a_volume_may_have_a_variable_of_the_base)
+{
+    const struct dockerfile_build build = {.args = NULL};
+    struct dockerfile_plan made = plan("FROM x\nVOLUME /a $B\nVOLUME [\"$B/c\"]\n", &build);
+    static const size_t places[] = {5, 4};
+    static const char *const paths[] = {"${B}", "${B}/c"};
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *step = json_array_get(made.steps, i);
+        const json_t *words = json_object_get(step, "arguments");
+        json_auto_t *open_at = json_pack("[i]", (int)places[i]);
+        assert_true(json_equal(json_object_get(step, "open_at"), open_at));
+        assert_string_equal(json_string_value(json_array_get(words, places[i])), paths[i]);
+    }
+    assert_json("VOLUME", made.config, "{\"volumes\":[\"/a\"]}");
+    dockerfile_plan_deinit(&made);
+}
+
 TEST(an_argument_may_have_a_variable_of_the_base)
 {
     static const char text[] = "FROM x\nARG V=${V:-dev}\nARG W=a$V\nARG E=$V\nENV E=$E/$W\n"
@@ -745,15 +762,16 @@ TEST(names_caches)
 
 TEST(copies_files_of_mounts)
 {
-    static const char text[] = "FROM x AS one\nFROM y\nRUN "
-                               "--mount=type=bind,source=/a/,target=b --mount=target=/all "
-                               "--mount=type=bind,from=one,src=/o,dst=/p make\n";
+    static const char text[] =
+        "FROM x AS one\nFROM y\nRUN "
+        "--mount=type=bind,source=/a/,target=b --mount=target=/all --mount=source=c "
+        "--mount=type=bind,from=one,src=/o,dst=/p make\n";
     const struct dockerfile_build build = {.context = HASH};
     struct dockerfile_plan made = plan(text, &build);
-    static const char *const types[] = {"stage", "save",       "stage", "run", "copy",
-                                        "copy",  "copy_stage", "run",   "run"};
+    static const char *const types[] = {"stage", "save", "stage",      "run", "copy",
+                                        "copy",  "copy", "copy_stage", "run", "run"};
     static const char *const places[][3] = {
-        {"a/", "b", "0:0"}, {".", "/all", "0:0"}, {"o", "/p", NULL}};
+        {"a/", "b", "0:0"}, {".", "/all", "0:0"}, {"c", ".", "0:0"}, {"o", "/p", NULL}};
     assert_int_equal(json_array_size(made.steps), ARRAY_SIZE(types));
     for (size_t i = 0; i < ARRAY_SIZE(types); i++)
         assert_text("type", json_array_get(made.steps, i), types[i]);
@@ -763,24 +781,12 @@ TEST(copies_files_of_mounts)
         assert_text("destination", step, places[i][1]);
         assert_text("user", step, places[i][2]);
     }
-    assert_text("command", json_array_get(made.steps, 7), "make");
-    assert_text("user", json_array_get(made.steps, 7), NULL);
-    for (size_t i = 3; i < 9; i += 5)
+    assert_text("command", json_array_get(made.steps, 8), "make");
+    assert_text("user", json_array_get(made.steps, 8), NULL);
+    for (size_t i = 3; i < 10; i += 6)
         assert_text("user", json_array_get(made.steps, i), "root");
     const json_t *before = json_object_get(json_array_get(made.steps, 3), "arguments");
     assert_int_equal(json_array_size(before), 4 + ARRAY_SIZE(places));
     assert_string_equal(json_string_value(json_array_get(before, 4)), "b");
-    dockerfile_plan_deinit(&made);
-}
-
-TEST(files_of_a_mount_without_a_target_are_in_the_working_directory)
-{
-    const struct dockerfile_build build = {.context = HASH};
-    struct dockerfile_plan made =
-        plan("FROM x\nWORKDIR /app\nRUN --mount=type=bind make\n", &build);
-    const json_t *before = json_object_get(json_array_get(made.steps, 1), "arguments");
-    assert_string_equal(json_string_value(json_array_get(before, 4)), ".");
-    assert_text("source", json_array_get(made.steps, 2), ".");
-    assert_text("destination", json_array_get(made.steps, 2), ".");
     dockerfile_plan_deinit(&made);
 }

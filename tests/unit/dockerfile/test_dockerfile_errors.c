@@ -64,7 +64,7 @@ TEST(names_the_place)
         {"FROM x\nENV A=1 B", 2, 9, "write NAME=VALUE"},
         {"FROM x\nARG K=k\nENV $K=v", 3, 5, "the name has no quotes and no variables"},
         {"FROM x\nONBUILD RUN cat <<-'E'\nENV a=b\nE", 2, 17, "ONBUILD has no here-document"},
-        {"FROM x\nVOLUME [\"/a\", \"$B\"]", 2, 8, "does not set"},
+        {"FROM x\nVOLUME [\"/a\", \"b\"]", 2, 8, "absolute paths"},
         {"FROM x\nENV A=\"1", 2, 7, "a quote has no closing quote"},
         {"FROM x\nENV A=1 \\\n    B='2", 3, 7, "a quote has no closing quote"},
         {"FROM x\nENV \xc3\xa4=${x", 2, 7, "and a closing brace"},
