@@ -114,7 +114,7 @@ struct dockerfile_plan {
     json_t *unused; /* the names with which stages begin that the target does not need */
     json_t *steps;  /* each with its "line" */
     /* "entrypoint", "command", "exposed_ports", "stop_signal", "health_check", "shell",
-     * DOCKERFILE_TRIGGERS and DOCKERFILE_BASE_SHELL, as far as given */
+     * DOCKERFILE_TRIGGERS, DOCKERFILE_BASE_SHELL and DOCKERFILE_OPEN_PORTS, as far as given */
     json_t *config;
     json_t *build; /* for dockerfile_plan_again(); its "base" is the name of the target's base */
 };
@@ -131,6 +131,12 @@ struct dockerfile_plan {
 #define DOCKERFILE_USUAL_SHELL "/bin/sh", "-c"
 #define DOCKERFILE_USUAL_WORDS 2
 #define DOCKERFILE_BASE_SHELL  "base_shell"
+
+/* The words of EXPOSE with variables that the file does not set, a list of open texts. */
+#define DOCKERFILE_OPEN_PORTS "open_ports"
+/* Read the ports of a word of EXPOSE, such as "80 53/udp", and append them to the list. The text is
+ * changed. False: a part of it is not a port. */
+bool dockerfile_ports_read(char *text, json_t *ports);
 
 /* Return whether chmod takes the text: three to five octal digits, or changes such as u+x,go-w. */
 #define DOCKERFILE_MODE_MAX 64

@@ -437,7 +437,10 @@ static int add_steps(struct dockerfile_walk *walk, const struct words *words, st
         return walk_refuse(walk, words->places[last], err,
                            "several sources need a folder as destination: end it with a slash.");
     for (size_t i = 0; i < last; i++) {
-        if (strlen(words->values[i].text) > DOCKERFILE_PATH_MAX || !*words->values[i].text)
+        if (!*words->values[i].text)
+            return walk_refuse(walk, words->places[i], err,
+                               "this source is empty: give its variable a value.");
+        if (strlen(words->values[i].text) > DOCKERFILE_PATH_MAX)
             return walk_refuse(walk, words->places[i], err,
                                "a source is a path of at most %d bytes.", DOCKERFILE_PATH_MAX);
         if (strchr(words->values[i].text, '\n'))

@@ -69,7 +69,8 @@ static size_t name_length(const char *text, size_t left)
     return length && isdigit((unsigned char)*text) ? 1 : length;
 }
 
-enum variable { VARIABLE_UNSET, VARIABLE_KNOWN, VARIABLE_OPEN };
+/* NESTED: the value is an open text. */
+enum variable { VARIABLE_UNSET, VARIABLE_KNOWN, VARIABLE_OPEN, VARIABLE_NESTED };
 
 static enum variable find(const struct dockerfile_scope *scope, const char *name,
                           const char **value)
@@ -79,7 +80,9 @@ static enum variable find(const struct dockerfile_scope *scope, const char *name
     if (found)
         return *value ? VARIABLE_KNOWN : VARIABLE_OPEN;
     found = json_object_get(scope->args, name);
-    *value = json_string_value(found);
+    *value = json_string_value(json_is_array(found) ? json_array_get(found, 0) : found);
+    if (json_is_array(found))
+        return VARIABLE_NESTED;
     if (found)
         return *value ? VARIABLE_KNOWN : VARIABLE_UNSET;
     return scope->whole || isdigit((unsigned char)*name) ? VARIABLE_UNSET : VARIABLE_OPEN;
@@ -112,6 +115,21 @@ static int keep_variable(struct expansion *expansion, size_t at, const char *nam
                       "variable with ENV first.");
     expansion->is_open = true;
     buffer_printf(out, "${%s", name);
+    return 0;
+}
+
+/* Append the value of an ARG that has such variables. */
+static int keep_value(struct expansion *expansion, size_t at, const char *value, struct error **err)
+{
+    struct buffer *out = &expansion->out;
+    *expansion->scope->expanded += strlen(value);
+    if (*expansion->scope->expanded > DOCKERFILE_EXPANDED_MAX)
+        return refuse(expansion, at, err,
+                      "the values of the variables up to this line are too long together.");
+    if (expansion->kept_words || (out->size && out->data[out->size - 1] == '\\'))
+        return refuse(expansion, at, err, ONLY_THE_SANDBOX);
+    expansion->is_open = true;
+    buffer_append_string(out, value);
     return 0;
 }
 
@@ -174,7 +192,7 @@ static int expand_pattern(struct expansion *expansion, size_t *at, const char *n
     size_t begin = *at;
     struct dockerfile_pattern_use use = {.sign = expansion->text[(*at)++]};
     enum variable state = find(expansion->scope, name, &value);
-    if (state == VARIABLE_OPEN)
+    if (state == VARIABLE_OPEN || state == VARIABLE_NESTED)
         return refuse(expansion, begin, err, ONLY_THE_SANDBOX);
     use.value = value ? value : "";
     use.is_whole = *at < expansion->end && expansion->text[*at] == use.sign;
@@ -227,10 +245,10 @@ static int expand_operator(struct expansion *expansion, size_t *at, const char *
                       "${NAME%pattern} or ${NAME/pattern/text}.");
     *at += colon + 1u;
     bool is_set = state == VARIABLE_KNOWN && (*value || !colon);
-    if (sign == '?' && !is_set && state != VARIABLE_OPEN)
-        return refuse_unset(expansion, at, name, depth, err);
-    if (sign == '?' && state == VARIABLE_OPEN)
+    if (state == VARIABLE_NESTED || (sign == '?' && state == VARIABLE_OPEN))
         return refuse(expansion, begin, err, ONLY_THE_SANDBOX);
+    if (sign == '?' && !is_set)
+        return refuse_unset(expansion, at, name, depth, err);
     if (state == VARIABLE_OPEN) {
         if (keep_variable(expansion, begin, name, err) < 0)
             return -1;
@@ -269,7 +287,8 @@ static int expand_variable(struct expansion *expansion, size_t *at, unsigned dep
             return refuse(expansion, begin, err, "${ has no closing brace.");
     } else {
         enum variable state = find(expansion->scope, name, &value);
-        if (state == VARIABLE_KNOWN && take_text(expansion, begin, value, err) < 0)
+        if ((state == VARIABLE_KNOWN && take_text(expansion, begin, value, err) < 0) ||
+            (state == VARIABLE_NESTED && keep_value(expansion, begin, value, err) < 0))
             return -1;
         if (state == VARIABLE_OPEN) {
             if (keep_variable(expansion, begin, name, err) < 0)

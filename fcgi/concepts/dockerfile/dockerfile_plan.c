@@ -59,7 +59,7 @@ static char *value_of_platform(const struct dockerfile_build *build, const char 
 /* Of ARG and ENV, the later one decides. */
 static void set_argument(const struct arguments *arguments, const char *name, json_t *value)
 {
-    if (json_is_string(value))
+    if (!json_is_null(value))
         json_object_del(arguments->walk->scope.env, name);
     json_object_set_new(arguments->values, name, value);
 }
@@ -70,21 +70,24 @@ static int declare(const struct arguments *arguments, const char *name, size_t a
     const struct dockerfile_walk *walk = arguments->walk;
     const json_t *given = json_object_get(walk->build->args, name);
     const json_t *global = json_object_get(arguments->globals, name);
-    autofree char *text = NULL;
+    struct dockerfile_value value = {NULL, false};
     if (given || (!word && global)) {
         set_argument(arguments, name, json_incref((json_t *)(uintptr_t)(given ? given : global)));
         return 0;
     }
-    if (word && dockerfile_walk_expand_known(walk, word, &text, err) < 0)
+    int result = word ? dockerfile_walk_expand(walk, word, &value, err) : 0;
+    autofree char *text = word ? value.text : value_of_platform(walk->build, name);
+    if (result < 0)
         return -1;
-    if (!word)
-        text = value_of_platform(walk->build, name);
     if (!word && !text && is_among(platforms, ARRAY_SIZE(platforms), name))
         return walk_refuse(walk, at, err,
                            "the build does not set %s: give it as a build argument, or write a "
                            "default, such as ARG NAME=VALUE.",
                            name);
-    set_argument(arguments, name, text ? json_string(text) : json_null());
+    set_argument(arguments, name,
+                 !text           ? json_null()
+                 : value.is_open ? json_pack("[s]", text)
+                                 : json_string(text));
     /* A stage also has the ARG of the stages from which it begins, and the file's first lines those
      * of the platform. */
     size_t most = arguments->globals ? (size_t)DOCKERFILE_ARGS_MAX * DOCKERFILE_STAGES_MAX

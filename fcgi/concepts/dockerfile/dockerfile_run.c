@@ -87,10 +87,15 @@ static const char *const other_names[][2] = {
     {"readonly", "ro"}, {"readwrite", "rw"},
 };
 
-/* The mounts of a command: caches as [target, file, owner, mode, saves]; secrets as {"id",
- * "target"} or {"id", "env"}; binds as {"from", "source", "target", "at"}. */
+/* The words of CACHE_RUN around a program, and the place of the target among them. */
+#define CACHE_WORDS  9
+#define CACHE_TARGET 4
+
+/* The mounts of a command: caches as [target, file, owner, mode, saves]; for each of them in opens,
+ * whether its target is an open text; secrets as {"id", "target"} or {"id", "env"}; binds as
+ * {"from", "source", "target", "at"}. */
 struct mounts {
-    json_t *caches, *secrets, *binds;
+    json_t *caches, *opens, *secrets, *binds;
 };
 
 static size_t mount_count(const struct mounts *mounts)
@@ -259,7 +264,8 @@ static json_t *file_of_cache(const char *id)
 }
 
 /* A folder of type tmpfs is a cache without a file. */
-static void add_folder(const json_t *mount, bool is_cache, json_t *caches)
+static void add_folder(const json_t *mount, bool is_cache, bool is_open,
+                       const struct mounts *mounts)
 {
     const char *id = option(mount, "id");
     autofree char *target = xstrdup(option(mount, "target"));
@@ -269,18 +275,37 @@ static void add_folder(const json_t *mount, bool is_cache, json_t *caches)
     for (size_t length = strlen(target); length && target[length - 1] == '/';)
         target[--length] = '\0';
     autofree char *owner = uid || gid ? xasprintf("%s:%s", uid ? uid : "0", gid ? gid : "0") : NULL;
+    json_array_append_new(mounts->opens, json_boolean(is_open));
     json_array_append_new(
-        caches, json_pack("[s, o, s, s, s]", target,
-                          is_cache ? file_of_cache(id && *id ? id : target) : json_string(""),
-                          owner ? owner : "", mode && is_cache ? mode : "", saves ? "1" : ""));
+        mounts->caches,
+        json_pack("[s, o, s, s, s]", target,
+                  is_cache ? file_of_cache(id && *id ? id : target) : json_string(""),
+                  owner ? owner : "", mode && is_cache ? mode : "", saves ? "1" : ""));
+}
+
+/* Only the target of a folder can have a variable that the file does not set. With it, the other
+ * options have no dollar sign. */
+static int check_open(const struct dockerfile_walk *walk, size_t at, const json_t *mount,
+                      struct error **err)
+{
+    const char *type = option(mount, "type"), *name;
+    bool is_folder = str_equal(type, "cache") || str_equal(type, "tmpfs");
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)mount, name, value) {
+        if (strchr(json_string_value(value), '$') && !(is_folder && str_equal(name, "target")))
+            return walk_refuse(walk, at, err, WALK_UNKNOWN);
+    }
+    return 0;
 }
 
 static int add_mount(const struct dockerfile_walk *walk, size_t at, const json_t *mount,
-                     const struct mounts *mounts, struct error **err)
+                     bool is_open, const struct mounts *mounts, struct error **err)
 {
     const char *type = option(mount, "type"), *target = option(mount, "target");
     if (!type)
         type = "bind";
+    if (!target && str_equal(type, "bind"))
+        target = "."; /* as in Docker */
     if (mount_count(mounts) == MOUNTS_MAX)
         return walk_refuse(walk, at, err, "RUN has at most %d mounts.", MOUNTS_MAX);
     if (str_equal(type, "secret"))
@@ -295,20 +320,23 @@ static int add_mount(const struct dockerfile_walk *walk, size_t at, const json_t
     else if (check_cache(walk, at, mount, err) < 0)
         return -1;
     else
-        add_folder(mount, str_equal(type, "cache"), mounts->caches);
+        add_folder(mount, str_equal(type, "cache"), is_open, mounts);
     return 0;
 }
 
 static int read_mount(const struct dockerfile_walk *walk, const struct dockerfile_word *word,
                       const struct mounts *mounts, struct error **err)
 {
-    autofree char *text = NULL;
-    if (dockerfile_walk_expand_known(walk, word, &text, err) < 0)
+    struct dockerfile_value value;
+    int result = dockerfile_walk_expand(walk, word, &value, err);
+    autofree char *text = value.text;
+    if (result < 0)
         return -1;
     json_auto_t *mount = read_options(text);
-    return check_options(walk, word->at, mount, err) < 0
-               ? -1
-               : add_mount(walk, word->at, mount, mounts, err);
+    if (check_options(walk, word->at, mount, err) < 0 ||
+        (value.is_open && check_open(walk, word->at, mount, err) < 0))
+        return -1;
+    return add_mount(walk, word->at, mount, value.is_open, mounts, err);
 }
 
 /* --mount may be there several times. */
@@ -384,17 +412,39 @@ static json_t *with_caches(json_t *arguments, const json_t *caches)
     return arguments;
 }
 
-/* Return the folders that keep their files; NULL: none. */
-static json_t *kept_folders(const json_t *caches)
+static bool is_open_at(const struct mounts *mounts, size_t at)
+{
+    return json_is_true(json_array_get(mounts->opens, at));
+}
+
+/* Return the places of the open targets among the words of all folders; NULL: none. */
+static json_t *open_places(const struct mounts *mounts)
+{
+    json_t *places = NULL;
+    for (size_t i = 0; i < json_array_size(mounts->opens); i++) {
+        if (!is_open_at(mounts, i))
+            continue;
+        if (!places)
+            places = json_array();
+        json_array_append_new(places, json_integer((json_int_t)(i * CACHE_WORDS + CACHE_TARGET)));
+    }
+    return places;
+}
+
+/* Return the folders that keep their files; NULL: none. are_open: as open texts. */
+static json_t *kept_folders(const struct mounts *mounts, bool are_open)
 {
     json_t *kept = NULL, *one;
     size_t at;
-    json_array_foreach ((json_t *)(uintptr_t)caches, at, one) {
+    json_array_foreach (mounts->caches, at, one) {
+        const char *target = json_string_value(json_array_get(one, 0));
         if (!*json_string_value(json_array_get(one, 1)))
             continue;
         if (!kept)
             kept = json_array();
-        json_array_append(kept, json_array_get(one, 0));
+        autofree char *text =
+            are_open && !is_open_at(mounts, at) ? dockerfile_value_open(target) : xstrdup(target);
+        json_array_append_new(kept, json_string(text));
     }
     return kept;
 }
@@ -443,9 +493,11 @@ static int drop_binds(struct dockerfile_walk *walk, const json_t *binds, struct 
  * Docker, a proxy without ARG does not change the step for the cache. */
 static void add_variables(const struct dockerfile_walk *walk, json_t *step)
 {
-    json_t *variables = json_object(), *proxies = json_object(), *value;
+    json_t *variables = json_object(), *proxies = json_object(), *opens = json_object(), *value;
     const char *name;
     json_object_foreach (walk->scope.args, name, value) {
+        if (json_is_array(value) && !json_object_get(walk->scope.env, name))
+            json_object_set(opens, name, json_array_get(value, 0));
         bool is_proxy = dockerfile_is_proxy(name) && !dockerfile_declares(walk->whole, name);
         if (json_is_string(value) && !json_object_get(walk->scope.env, name))
             json_object_set(is_proxy ? proxies : variables, name, value);
@@ -453,15 +505,19 @@ static void add_variables(const struct dockerfile_walk *walk, json_t *step)
     json_object_set_new(step, "variables", variables);
     if (json_object_size(proxies))
         json_object_set(step, "proxies", proxies);
+    if (json_object_size(opens))
+        json_object_set(step, "open_variables", opens);
     json_decref(proxies);
+    json_decref(opens);
 }
 
 int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
 {
     const struct dockerfile_instruction *one = walk->one;
-    json_auto_t *caches = json_array(), *secrets = json_array(), *binds = json_array();
-    const struct mounts mounts = {caches, secrets, binds};
-    json_t *arguments;
+    json_auto_t *caches = json_array(), *opens = json_array(), *secrets = json_array();
+    json_auto_t *binds = json_array();
+    const struct mounts mounts = {caches, opens, secrets, binds};
+    json_t *arguments, *places;
     bool has_shell = false;
     if (read_flags(walk, &mounts, err) < 0 ||
         dockerfile_walk_array(walk, one->rest, &arguments, err) < 0)
@@ -474,10 +530,11 @@ int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
         arguments = shell_form(walk, &has_shell);
     size_t own_words = json_array_size(arguments);
     arguments = with_caches(arguments, caches);
-    json_auto_t *step =
-        json_pack("{s:s, s:s, s:o, s:O*, s:o*}", "type", "run", "command", one->text + one->rest,
-                  "arguments", arguments, "secrets", json_array_size(secrets) ? secrets : NULL,
-                  "caches", kept_folders(caches));
+    places = open_places(&mounts);
+    json_auto_t *step = json_pack("{s:s, s:s, s:o, s:O*, s:o*, s:o*}", "type", "run", "command",
+                                  one->text + one->rest, "arguments", arguments, "secrets",
+                                  json_array_size(secrets) ? secrets : NULL, "caches",
+                                  kept_folders(&mounts, places != NULL), "open_at", places);
     add_variables(walk, step);
     if (has_shell && !walk->shell)
         json_object_set_new(step, "shell_at",

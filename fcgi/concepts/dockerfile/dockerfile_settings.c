@@ -18,8 +18,9 @@
 #define DIGITS       "0123456789"
 #define ID_MAX       65535 /* of a user or a group in a sandbox */
 
-/* Make folders. */
-#define VOLUME_RUN "PATH=$PATH:/usr/lib/sandlot/tools; exec mkdir -p \"$@\""
+/* Make folders. The words before their names are VOLUME_WORDS. */
+#define VOLUME_WORDS 4
+#define VOLUME_RUN   "PATH=$PATH:/usr/lib/sandlot/tools; exec mkdir -p \"$@\""
 
 /* --- ENV, LABEL --- */
 
@@ -342,9 +343,7 @@ static const char *ports_end(const char *text)
     }
 }
 
-/* Add the ports of a word. The value of a variable may have several. */
-static int add_ports(const struct dockerfile_walk *walk, size_t at, char *text, json_t *ports,
-                     struct error **err)
+bool dockerfile_ports_read(char *text, json_t *ports)
 {
     char *save = NULL;
     for (char *c = text; *c; c++)
@@ -353,40 +352,50 @@ static int add_ports(const struct dockerfile_walk *walk, size_t at, char *text, 
         const char *end = ports_end(one);
         if (!end || (*end && !str_equal(end, "/tcp") && !str_equal(end, "/udp") &&
                      !str_equal(end, "/sctp")))
-            return walk_refuse(walk, at, err,
-                               "write a port or a range, such as 80, 53/udp or 8000-8010.");
-        if (json_array_size(ports) == PORTS_MAX)
-            return walk_refuse(walk, at, err, "EXPOSE takes at most %d ports.", PORTS_MAX);
+            return false;
         json_array_append_new(ports, *end ? json_string(one) : json_sprintf("%s/tcp", one));
     }
-    return 0;
+    return true;
 }
 
+/* Return a list of the configuration, which is made at its first use. */
+static json_t *list_of(const struct dockerfile_walk *walk, const char *member)
+{
+    json_t *list = json_object_get(walk->config, member);
+    if (list)
+        return list;
+    json_object_set_new(walk->config, member, list = json_array());
+    return list;
+}
+
+/* The value of a variable may have several ports. */
 int dockerfile_walk_expose(struct dockerfile_walk *walk, struct error **err)
 {
-    json_t *ports = json_object_get(walk->config, "exposed_ports");
+    json_t *ports = list_of(walk, "exposed_ports");
     struct dockerfile_word word;
     size_t at = walk->one->rest;
-    if (!ports) {
-        ports = json_array();
-        json_object_set_new(walk->config, "exposed_ports", ports);
-    }
     while (dockerfile_word_next(walk->file, walk->one, &at, &word)) {
-        autofree char *text = NULL;
-        if (dockerfile_walk_expand_known(walk, &word, &text, err) < 0 ||
-            add_ports(walk, word.at, text, ports, err) < 0)
+        struct dockerfile_value value;
+        int result = dockerfile_walk_expand(walk, &word, &value, err);
+        autofree char *text = value.text;
+        if (result < 0)
             return -1;
+        json_t *list = value.is_open ? list_of(walk, DOCKERFILE_OPEN_PORTS) : ports;
+        if (value.is_open)
+            json_array_append_new(list, json_string(text));
+        else if (!dockerfile_ports_read(text, list))
+            return walk_refuse(walk, word.at, err,
+                               "write a port or a range, such as 80, 53/udp or 8000-8010.");
+        if (json_array_size(list) > PORTS_MAX)
+            return walk_refuse(walk, word.at, err, "EXPOSE takes at most %d ports.", PORTS_MAX);
     }
     return 0;
 }
 
-static int add_volume(struct dockerfile_walk *walk, size_t at, const char *path, struct error **err)
+static int add_volume(const struct dockerfile_walk *walk, size_t at, const char *path,
+                      struct error **err)
 {
-    json_t *volumes = json_object_get(walk->config, "volumes");
-    if (!volumes) {
-        volumes = json_array();
-        json_object_set_new(walk->config, "volumes", volumes);
-    }
+    json_t *volumes = list_of(walk, "volumes");
     if (*path != '/' || strlen(path) > DOCKERFILE_PATH_MAX)
         return walk_refuse(walk, at, err,
                            "VOLUME takes absolute paths of at most %d bytes, such as /data.",
@@ -397,22 +406,48 @@ static int add_volume(struct dockerfile_walk *walk, size_t at, const char *path,
     return 0;
 }
 
-/* Expand the variables of the exec form, in place. */
-static int expand_paths(const struct dockerfile_walk *walk, json_t *paths, struct error **err)
+/* The folders of a VOLUME, and the places of open texts among the words of its program. */
+struct folders {
+    json_t *paths, *open_at;
+};
+
+/* Add a path after its expansion; takes the text. */
+static int take_path(const struct dockerfile_walk *walk, struct dockerfile_value value,
+                     const struct folders *folders, struct error **err)
 {
-    size_t at;
+    autofree char *text = value.text;
+    size_t place = VOLUME_WORDS + json_array_size(folders->paths);
+    if (value.is_open)
+        json_array_append_new(folders->open_at, json_integer((json_int_t)place));
+    else if (add_volume(walk, walk->one->rest, text, err) < 0)
+        return -1;
+    json_array_append_new(folders->paths, json_string(text));
+    return 0;
+}
+
+/* array: of the exec form; NULL: another form. */
+static int read_paths(const struct dockerfile_walk *walk, json_t *array,
+                      const struct folders *folders, struct error **err)
+{
+    struct dockerfile_value value;
+    struct dockerfile_word word;
+    size_t i, at = walk->one->rest;
     json_t *path;
-    json_array_foreach (paths, at, path) {
+    json_array_foreach (array, i, path) {
         const struct dockerfile_apart apart = {walk->one->rest, json_string_value(path)};
-        struct dockerfile_value value;
         int result =
             dockerfile_expand_text(walk->file, walk->one, &apart, &walk->scope, &value, err);
-        autofree char *text = value.text;
         if (result < 0)
+            free(value.text);
+        if (result < 0 || take_path(walk, value, folders, err) < 0)
             return -1;
-        if (value.is_open)
-            return walk_refuse(walk, walk->one->rest, err, WALK_UNKNOWN);
-        json_array_set_new(paths, at, json_string(text));
+    }
+    while (!array && dockerfile_word_next(walk->file, walk->one, &at, &word)) {
+        int result = dockerfile_walk_expand(walk, &word, &value, err);
+        if (result < 0)
+            free(value.text);
+        if (result < 0 || take_path(walk, value, folders, err) < 0)
+            return -1;
     }
     return 0;
 }
@@ -420,32 +455,17 @@ static int expand_paths(const struct dockerfile_walk *walk, json_t *paths, struc
 /* A sandbox keeps its whole disk. So a volume is a folder, which must exist. */
 int dockerfile_walk_volume(struct dockerfile_walk *walk, struct error **err)
 {
-    json_auto_t *paths = NULL;
-    json_t *path;
-    struct dockerfile_word word;
-    size_t at = walk->one->rest, i;
-    if (dockerfile_walk_array(walk, at, &paths, err) < 0)
+    json_auto_t *array = NULL, *paths = json_array(), *open_at = json_array();
+    const struct folders folders = {paths, open_at};
+    if (dockerfile_walk_array(walk, walk->one->rest, &array, err) < 0 ||
+        read_paths(walk, array, &folders, err) < 0)
         return -1;
-    bool is_array = paths != NULL;
-    if (!is_array)
-        paths = json_array();
-    else if (expand_paths(walk, paths, err) < 0)
-        return -1;
-    while (!is_array && dockerfile_word_next(walk->file, walk->one, &at, &word)) {
-        autofree char *text = NULL;
-        if (dockerfile_walk_expand_known(walk, &word, &text, err) < 0)
-            return -1;
-        json_array_append_new(paths, json_string(text));
-    }
-    json_array_foreach (paths, i, path) {
-        if (add_volume(walk, walk->one->rest, json_string_value(path), err) < 0)
-            return -1;
-    }
     json_t *arguments = json_pack("[s, s, s, s]", "/bin/sh", "-c", VOLUME_RUN, "sh");
     json_array_extend(arguments, paths);
     return dockerfile_walk_add(walk,
-                               json_pack("{s:s, s:s, s:s, s:o}", "type", "run", "user", "root",
-                                         "command", walk->one->text, "arguments", arguments),
+                               json_pack("{s:s, s:s, s:s, s:o, s:O*}", "type", "run", "user",
+                                         "root", "command", walk->one->text, "arguments", arguments,
+                                         "open_at", json_array_size(open_at) ? open_at : NULL),
                                err);
 }
 

@@ -39,7 +39,8 @@ bool dockerfile_word_next(const struct dockerfile *file, const struct dockerfile
                           size_t *at, struct dockerfile_word *word);
 
 /* The variables that an instruction sees. A value in env is a string, or null: only the sandbox of
- * the build knows it. A value in args is a string, or null: declared without a value. */
+ * the build knows it. A value in args is a string, a list with an open text, or null: declared
+ * without a value. */
 struct dockerfile_scope {
     json_t *env, *args;
     bool whole;       /* there are no other variables */

@@ -37,11 +37,12 @@ const struct schema_member recipe_step_item = {.type = SCHEMA_OBJECT, .members =
  * members of step_members only; the others are those of Dockerfiles. */
 static const struct {
     const char *type;
-    const char *needed[4], *allowed[9];
+    const char *needed[4], *allowed[11];
 } kinds[] = {
     {"run",
      {"command"},
-     {"user", "arguments", "shell_at", "variables", "proxies", "secrets", "caches", "line"}},
+     {"user", "arguments", "shell_at", "variables", "open_variables", "proxies", "secrets",
+      "caches", "open_at", "line"}},
     {"copy",
      {"files", "source", "destination"},
      {"user", "mode", "open", "exact", "excludes", "parents", "unpack", "line"}},

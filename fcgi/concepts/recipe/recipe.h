@@ -104,6 +104,10 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *   copy, workdir: "open": the paths name variables (recipe_expand.h)
  *   user: "number" of a user without a name, who is added; "group": instead of the user's own ones
  *
+ * Variables that only the base sets can be in the arguments of a command at the places "open_at",
+ * and then also in its "caches", and in the values of its "open_variables". The ENV of the base
+ * hides these.
+ *
  * Steps of E2B's clients have the number RECIPE_NEW_USER: a missing user gets a free number. The
  * proxies are variables that do not count for the cache.
  *

@@ -4,49 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "recipe/recipe_user.h"
 
-#define MIB         1048576
-#define USER_NUMBER "1000" /* of `user` */
-
-/* Return whether a text, or any text of a list or an object, has this part. */
-static bool mentions(const json_t *value, const char *part)
-{
-    const char *name;
-    size_t at;
-    json_t *one;
-    if (json_is_string(value))
-        return strstr(json_string_value(value), part);
-    json_array_foreach ((json_t *)(uintptr_t)value, at, one) {
-        if (mentions(one, part))
-            return true;
-    }
-    json_object_foreach ((json_t *)(uintptr_t)value, name, one) {
-        if (mentions(one, part))
-            return true;
-    }
-    return false;
-}
-
-/* Return whether a Dockerfile seems to add a user or a group with the number of `user`: a command
- * adds a user or a group, and a step has this number, which programs give to the first user. */
-static bool adds_user(const json_t *recipe)
-{
-    static const char *const programs[] = {"useradd", "adduser", "groupadd", "addgroup"};
-    static const char *const members[] = {"arguments", "variables", "envs",
-                                          "user",      "number",    "group"};
-    bool adds = false, has_number = false;
-    size_t at;
-    json_t *step;
-    json_array_foreach (json_object_get(recipe, "steps"), at, step) {
-        if (!json_object_get(step, "line")) /* it is of no Dockerfile */
-            continue;
-        for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
-            adds = adds || mentions(json_object_get(step, "arguments"), programs[i]);
-        for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-            has_number = has_number || mentions(json_object_get(step, members[i]), USER_NUMBER);
-    }
-    return adds && has_number;
-}
+#define MIB 1048576
 
 /* The program in the sandbox keeps these bounds. The sandbox's own disk and deadline hold too. */
 static json_t *step_of(const struct settings *settings, const struct recipe_image *image,
@@ -77,7 +37,7 @@ static int find_step(const struct settings *settings, const struct recipe_image 
          image_reference_place(settings, &place, &plain_http, err) < 0))
         return -1;
     *step = step_of(settings, image, &place, plain_http);
-    if (adds_user(recipe))
+    if (recipe_adds_user(recipe))
         json_object_set_new(*step, RECIPE_WITHOUT_USER, json_true());
     return 0;
 }
@@ -150,7 +110,7 @@ int recipe_image_add_bases(const struct settings *settings, const struct recipe_
         return add_stages(settings, bases, count, recipe, whole, err);
     if (!bases->is_template)
         return recipe_image_add(settings, bases, recipe, whole, err);
-    *whole = json_incref((json_t *)(uintptr_t)recipe);
+    *whole = recipe_on_template(recipe);
     return 0;
 }
 

@@ -19,10 +19,7 @@
 #define RECIPE_TEMPLATE_STEP  "template" /* type of the step that copies the sandbox's root */
 #define RECIPE_MOVES          "moves"  /* its member: the stage that gets this root, and no copy */
 #define RECIPE_LAYERS         "layers" /* its member: a digest for each layer and those below it */
-/* Its member: true if the build adds the user of sandboxes behind the last step. An instruction may
- * add a user of the same name or number before. */
-#define RECIPE_WITHOUT_USER "without_user"
-#define IMAGE_LAYERS_MAX    200
+#define IMAGE_LAYERS_MAX      200
 
 /* The name of an image, and the login at its registry; NULL: no login. Borrowed. With a region of
  * AWS the user is an access key, and the password its secret key. In a build of several stages it
@@ -40,7 +37,7 @@ int recipe_image_add(const struct settings *settings, const struct recipe_image 
 /* Put the steps in front that make the roots of the bases of a Dockerfile, in the order of the
  * stages: they fetch images, and copy the template for stages behind the first one. If the first
  * stage begins with an image, the first one with the template gets the root without a copy. A
- * single template needs no step. */
+ * single template gets recipe_on_template(). */
 int recipe_image_add_bases(const struct settings *settings, const struct recipe_image bases[],
                            size_t count, const json_t *recipe, json_t **whole, struct error **err);
 

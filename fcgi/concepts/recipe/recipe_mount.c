@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recipe/recipe_mount.h"
 
+#include "base/mem.h"
+#include "recipe/recipe_expand.h"
 #include "volume/volume_store.h"
 
 #define KIB_OF_GIB 1048576
@@ -69,7 +71,9 @@ int recipe_mount_add(struct recipe_turn *turn, struct sandbox_create *request, s
 int recipe_mount_prepare(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
                          struct error **err)
 {
-    json_t *folders = json_object_get(recipe_step_at(place, step), "caches");
+    const json_t *one = recipe_step_at(place, step), *folders = json_object_get(one, "caches");
+    size_t at;
+    json_t *folder;
     error_auto failure = NULL;
     if (!folders)
         return 0;
@@ -78,7 +82,12 @@ int recipe_mount_prepare(struct recipe_place *place, unsigned step, const struct
         args, json_sprintf("%llu", (unsigned long long)place->cache_mount_gb * KIB_OF_GIB / 2));
     json_array_append_new(args, json_string(as->user));
     json_array_append_new(args, json_string(as->cwd));
-    json_array_extend(args, folders);
+    json_array_foreach ((json_t *)(uintptr_t)folders, at, folder) {
+        autofree char *path = json_object_get(one, "open_at")
+                                  ? recipe_expand(json_string_value(folder), as->envs)
+                                  : xstrdup(json_string_value(folder));
+        json_array_append_new(args, json_string(path));
+    }
     if (recipe_place_call(place, args, NULL, &failure) == 0 || failure->code == ERR_INVALID_REQUEST)
         return 0;
     return error_move(err, &failure);

@@ -259,6 +259,40 @@ void recipe_setting_put_shell(const json_t *shell, size_t at, json_t *program)
         json_array_insert(program, at + i, word);
 }
 
+int recipe_setting_add_open(const json_t *opens, json_t *envs, struct error **err)
+{
+    json_auto_t *fresh = json_object();
+    size_t size = 0;
+    const char *name;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)opens, name, value) {
+        if (json_object_get(envs, name))
+            continue;
+        autofree char *text = recipe_expand(json_string_value(value), envs);
+        size += strlen(text);
+        if (size > RECIPE_ENVS_MAX)
+            return error_set(err, ERR_INVALID_REQUEST,
+                             "The variables of the build have more than %d KiB together.",
+                             RECIPE_ENVS_MAX >> 10);
+        json_object_set_new(fresh, name, json_string(text));
+    }
+    json_object_update(envs, fresh);
+    return 0;
+}
+
+void recipe_setting_expand(const json_t *places, const json_t *envs, json_t *texts)
+{
+    size_t i;
+    json_t *place;
+    json_array_foreach ((json_t *)(uintptr_t)places, i, place) {
+        size_t at = (size_t)json_integer_value(place);
+        const char *text = json_string_value(json_array_get(texts, at));
+        autofree char *expanded = text ? recipe_expand(text, envs) : NULL;
+        if (expanded)
+            json_array_set_new(texts, at, json_string(expanded));
+    }
+}
+
 /* --- the configuration of a Dockerfile --- */
 
 /* Add texts to the list of the base. */
@@ -308,6 +342,20 @@ static void set_command(json_t *defaults, const json_t *image)
         json_object_del(defaults, "image_command");
 }
 
+/* Add the ports that only the variables of the base name. As in Docker, a variable without a value
+ * names none. */
+static void add_open_ports(const json_t *config, const json_t *envs, json_t *image)
+{
+    json_auto_t *ports = json_array();
+    size_t at;
+    json_t *word;
+    json_array_foreach (json_object_get(config, DOCKERFILE_OPEN_PORTS), at, word) {
+        autofree char *text = recipe_expand(json_string_value(word), envs);
+        dockerfile_ports_read(text, ports);
+    }
+    add_texts("exposed_ports", ports, image);
+}
+
 static void put_shells(const struct recipe_place *place, const json_t *names, json_t *image)
 {
     const char *name;
@@ -336,7 +384,7 @@ void recipe_setting_configure(struct recipe_place *place, unsigned step)
     json_object_foreach ((json_t *)(uintptr_t)config, name, value) {
         if (str_equal(name, "exposed_ports") || str_equal(name, "volumes"))
             add_texts(name, value, image);
-        else if (!str_equal(name, DOCKERFILE_BASE_SHELL))
+        else if (!str_equal(name, DOCKERFILE_BASE_SHELL) && !str_equal(name, DOCKERFILE_OPEN_PORTS))
             json_object_set(image, name, value);
     }
     put_shells(place, json_object_get(config, DOCKERFILE_BASE_SHELL), image);
@@ -346,6 +394,8 @@ void recipe_setting_configure(struct recipe_place *place, unsigned step)
     if (has_step(place, "workdir"))
         json_object_set_new(image, "workdir", json_string(setting.cwd));
     json_object_set(image, "envs", setting.envs);
+    if (json_object_get(config, DOCKERFILE_OPEN_PORTS))
+        add_open_ports(config, setting.envs, image);
     recipe_setting_deinit(&setting);
     set_command(place->defaults, image);
 }
@@ -409,4 +459,20 @@ void recipe_setting_add_start(const struct recipe_place *place, json_t *defaults
         json_object_set_new(defaults, "start_stop_signal", json_string(signal));
     json_object_set_new(defaults, RECIPE_IMAGE_STARTS, json_true());
     recipe_setting_add_place(place, defaults);
+}
+
+const char *recipe_setting_init(const json_t *defaults)
+{
+    static const char *const members[] = {"entrypoint", "command"};
+    static const char *const inits[] = {"/sbin/init", "/usr/sbin/init", "/lib/systemd/systemd",
+                                        "/usr/lib/systemd/systemd"};
+    const json_t *image = json_object_get(defaults, "image");
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+        const json_t *words = json_object_get(image, members[i]);
+        const char *word = json_string_value(json_array_get(words, 0));
+        for (size_t j = 0; j < ARRAY_SIZE(inits); j++)
+            if (str_equal(word, inits[j]))
+                return word;
+    }
+    return NULL;
 }

@@ -48,12 +48,23 @@ json_t *recipe_setting_shell(const json_t *defaults);
  */
 void recipe_setting_put_shell(const json_t *shell, size_t at, json_t *program);
 
+/* Add variables whose values name other ones, except those that exist. Errors: ERR_INVALID_REQUEST
+ * (they have more than RECIPE_ENVS_MAX bytes). */
+int recipe_setting_add_open(const json_t *opens, json_t *envs, struct error **err);
+
+/* Expand the texts of a list at these places; NULL: none. */
+void recipe_setting_expand(const json_t *places, const json_t *envs, json_t *texts);
+
 /* Put the configuration of a Dockerfile into place->defaults, where that of an image is. step: the
  * present one; before the last stage there is no effect. */
 void recipe_setting_configure(struct recipe_place *place, unsigned step);
 
 /* Member of the defaults: true if the start command is that of the image. */
 #define RECIPE_IMAGE_STARTS "image_starts"
+
+/* Return the init with which the image's entry point or command begins, if it runs only as the
+ * first process; NULL: it begins with another program. */
+const char *recipe_setting_init(const json_t *defaults);
 
 /* Add the health check, the stop signal and the place of the image's command to the defaults of
  * sandboxes that run this command. */

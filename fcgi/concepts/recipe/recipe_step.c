@@ -22,6 +22,7 @@
 #include "recipe/recipe_root.h"
 #include "recipe/recipe_secret.h"
 #include "recipe/recipe_setting.h"
+#include "recipe/recipe_user.h"
 
 #define WORK_DIR  RECIPE_WORK_DIR
 #define IMAGE_DIR RECIPE_FETCH_DIR
@@ -53,9 +54,12 @@ static const char run_script[] =
     "elif [ -x $b ]; then s=\"$b setsid\"; fi\n"
     ": $( $s /bin/sh -c 'n=" WORK_DIR "/$1; shift; echo $$ >$n.pid; printf r >$n.status\n"
     "  exec >$n.out 2>&1; \"$@\" </dev/null; echo $? >>$n.status' sh \"$@\" & )";
-/* The user of the step writes all three files. */
+/* The user of the step writes all three files. A step may have replaced the list of resolvers by a
+ * link to a file that only a server writes, as systemd-resolved does. */
 static const char prepare_script[] =
-    TOOLS "umask 022; mkdir -p " WORK_DIR " && cd " WORK_DIR " && rm -f $1.out $1.status $1.pid &&"
+    TOOLS "umask 022; f=/etc/resolv.conf; [ -e $f ] || { rm -f $f\n"
+          "  printf 'nameserver 169.254.0.1\\noptions timeout:2 attempts:3\\n' >$f; }\n"
+          "mkdir -p " WORK_DIR " && cd " WORK_DIR " && rm -f $1.out $1.status $1.pid &&"
           " : >$1.out && : >$1.pid && : >$1.status && chmod 0666 $1.out $1.pid $1.status";
 /* The shell reads the state itself, because a step can be about to replace the programs. */
 static const char poll_script[] =
@@ -101,23 +105,28 @@ static const char user_script[] = TOOLS
     "id -u \"$1\" >/dev/null 2>&1 || fail \"There is no user $1.\"\n"
     "case $3 in *[!0-9]*)\n"
     "  grep -q \"^$3:\" /etc/group || fail \"There is no group $3.\";; esac\n";
+/* A hint for images with an init, such as s6-overlay. */
+#define AGENT_IS_FIRST                                                                          \
+    "The first process (PID 1) of a sandbox is its agent. So an init of the image cannot run: " \
+    "give a start command that starts the server itself."
 /* Arguments: the ready command; the number of the start command, or START_ENDED_FILE if the agent
  * runs it; either may be empty. A start command without a ready command has two seconds to fail. */
 static const char ready_script[] = TOOLS
     "f=$PWD b=sh; [ ! -x /bin/bash ] || b=/bin/bash; cd " WORK_DIR "\n"
     "check() { case $1 in '') return 0;; /*) s=r$(head -n 1 $1 2>/dev/null);;\n"
     "  *) s=$(head -c 16 $1.status);; esac; case $s in ''|r|r0) return 0;; esac\n"
-    "  echo \"The start command ended with status ${s#r}: $(tail -c 4096 $1.out 2>/dev/null ||\n"
-    "    tail -n +2 $1)\"; exit 1; }\n"
+    "  said=$(tail -c 4096 $1.out 2>/dev/null || tail -n +2 $1)\n"
+    "  echo \"The start command ended with status ${s#r}: $said\"\n"
+    "  case $said in *'only run as pid 1'*) echo '" AGENT_IS_FIRST "';; esac; exit 1; }\n"
     "i=0; until if [ -n \"$1\" ]; then (cd \"$f\"; exec $b -c \"$1\"); else [ $i -ge 4 ]; fi; do\n"
     "  check \"$2\"; i=$((i + 1))\n"
     "  [ $i -lt 1200 ] || { echo \"It was not ready in time.\"; exit 1; }\n"
     "  sleep 0.5\n"
     "done\n"
     "check \"$2\"\n";
-/* Arguments: the defaults for sandboxes, the number of the start command; not empty: add the user
- * of sandboxes, as finish.py of the template of builders does. A package of a step may have
- * installed an init of its own. */
+/* Arguments: the defaults for sandboxes, the number of the start command; not empty: add root and
+ * the user of sandboxes, as finish.py of the template of builders does. A package of a step may
+ * have installed an init of its own. */
 static const char clean_script[] =
     TOOLS "set -e; p=$(head -c 16 " WORK_DIR "/$2.pid 2>/dev/null || true)\n"
           "[ -z \"$p\" ] || { g=$(cut -d' ' -f5 /proc/$p/stat 2>/dev/null || true);"
@@ -126,13 +135,15 @@ static const char clean_script[] =
           "\nagent=/usr/lib/sandlot/sandlot-agent; [ ! -d /usr/lib/sandlot/tools ] ||"
           " [ \"$(readlink /sbin/init)\" = $agent ] ||"
           " { mkdir -p /sbin; rm -f /sbin/init; ln -s $agent /sbin/init; }\n"
-          "[ -z \"$3\" ] || grep -q '^user:' /etc/passwd || {\n"
+          "if [ -n \"$3\" ]; then\n"
           "  add() { [ -z \"$(tail -c 1 $1)\" ] || echo >>$1; echo \"$2\" >>$1; }\n"
           "  shell=/bin/sh; [ ! -x /bin/bash ] || shell=/bin/bash\n"
-          "  grep -q '^[^:]*:[^:]*:1000:' /etc/group || add /etc/group user:x:1000:\n"
-          "  add /etc/passwd \"user:x:1000:1000::/home/user:$shell\"\n"
-          "  [ ! -f /etc/shadow ] || add /etc/shadow 'user:*:19000:0:99999:7:::'\n"
-          "  [ -d /home/user ] || { mkdir -p /home/user; chown 1000:1000 /home/user; }; }\n"
+          "  grep -q '^root:' /etc/passwd || add /etc/passwd root:x:0:0:root:/root:$shell\n"
+          "  grep -q '^user:' /etc/passwd || {\n"
+          "    grep -q '^[^:]*:[^:]*:1000:' /etc/group || add /etc/group user:x:1000:\n"
+          "    add /etc/passwd \"user:x:1000:1000::/home/user:$shell\"\n"
+          "    [ ! -f /etc/shadow ] || add /etc/shadow 'user:*:19000:0:99999:7:::'\n"
+          "    [ -d /home/user ] || { mkdir -p /home/user; chown 1000:1000 /home/user; }; }; fi\n"
           /* The last exchange of roots deletes its folder at the same time. */
           "n=0; until rm -rf " IMAGE_DIR "*"
           " 2>/dev/null; do n=$((n + 1)); [ $n -lt 50 ]; sleep 0.2; done";
@@ -371,11 +382,14 @@ static int run_step(struct recipe_place *place, unsigned step, const struct reci
     json_auto_t *envs = json_copy(as->envs);
     const struct recipe_setting with = {
         .user = *user ? user : as->user, .cwd = as->cwd, .envs = envs};
+    if (recipe_setting_add_open(json_object_get(one, "open_variables"), envs, err) < 0)
+        return -1;
     json_object_update(envs, json_object_get(one, "variables"));
     json_object_update(envs, json_object_get(one, "proxies"));
     if (recipe_mount_prepare(place, step, &with, err) < 0 ||
         recipe_secrets_put(place, step, with.user, envs, err) < 0)
         return -1;
+    recipe_setting_expand(json_object_get(one, "open_at"), envs, program);
     if (shell_at)
         recipe_setting_put_shell(place->shell, (size_t)json_integer_value(shell_at), program);
     return program ? start_program(place, step, &with, json_incref(program), err)
@@ -405,7 +419,10 @@ static int make_workdir(struct recipe_place *place, unsigned step, const struct 
 {
     struct recipe_setting then;
     bool is_dockerfile = json_object_get(place->recipe, RECIPE_CONFIG) != NULL;
-    autofree char *owner = is_dockerfile ? xstrdup(as->user) : recipe_setting_owner(as->user);
+    /* The list of users may have no root. */
+    autofree char *owner = !is_dockerfile              ? recipe_setting_owner(as->user)
+                           : str_equal(as->user, ROOT) ? xstrdup("0")
+                                                       : xstrdup(as->user);
     recipe_setting_at(place, step + 1, &then);
     int result = recipe_step_start(place, step, NULL,
                                    json_pack("[s, s, s, s, s]", workdir_script, "sh", then.cwd,
@@ -431,7 +448,8 @@ static int begin_step(struct recipe_place *place, unsigned step, const struct re
 {
     const json_t *one = recipe_step_at(place, step);
     const char *type = recipe_text(one, "type");
-    if (str_equal(type, "run"))
+    bool is_idle = str_equal(type, "env") || recipe_keeps_user(one, as->user);
+    if (str_equal(type, "run") && !is_idle)
         return run_step(place, step, as, one, err);
     if (str_equal(type, "copy"))
         return recipe_copy_context(place, step, as, one, begun, err);
@@ -447,7 +465,7 @@ static int begin_step(struct recipe_place *place, unsigned step, const struct re
         return fetch_image(place, step, one, err);
     if (str_equal(type, "user"))
         return become_user(place, step, as, one, err);
-    if (str_equal(type, "env")) {
+    if (is_idle) {
         *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
     }
@@ -531,10 +549,12 @@ static bool starts_later(const struct recipe_place *place)
             has_services(place));
 }
 
-/* Return whether the images of the build were fetched without the user of sandboxes. */
-static bool lacks_user(const struct recipe_place *place)
+/* Return whether the end of the build adds root and the user of sandboxes, if they are missing.
+ * Some builds begin without this user, and steps on an image may replace its list of users. */
+static bool adds_users(const struct recipe_place *place)
 {
-    return json_is_true(json_object_get(recipe_step_at(place, 0), RECIPE_WITHOUT_USER));
+    return recipe_step_is_image(place, 0) ||
+           json_is_true(json_object_get(recipe_step_at(place, 0), RECIPE_WITHOUT_USER));
 }
 
 static int begin_end(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
@@ -543,14 +563,19 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct rec
     const char *start_command = start_command_of(place);
     const char *ready = recipe_text(place->recipe, "ready_command");
     unsigned count = recipe_step_count(place);
+    bool is_image = json_is_true(json_object_get(place->recipe, "start_image_command"));
+    const char *init = is_image ? recipe_setting_init(place->defaults) : NULL;
     char number[sizeof START_ENDED_FILE + 16];
     snprintf(number, sizeof number, "%u", count + RECIPE_END_START);
     switch ((enum recipe_end)(step - count)) {
     case RECIPE_END_START:
-        if (!*start_command && json_is_true(json_object_get(place->recipe, "start_image_command")))
+        if (!*start_command && is_image)
             return error_set(err, ERR_INVALID_REQUEST,
                              "start_image_command needs a template from an image with an entry "
                              "point or a command.");
+        if (init)
+            return error_set(err, ERR_INVALID_REQUEST, "The image starts %.64s. " AGENT_IS_FIRST,
+                             init);
         if (*start_command && place->start == START_IN_STEPS)
             return run(place, step, as, start_command, err);
         *begun = RECIPE_NOTHING_TO_RUN;
@@ -576,7 +601,7 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct rec
                          DEFAULTS_MAX >> 10);
     return recipe_step_start(place, step, NULL,
                              json_pack("[s, s, s, s, s]", clean_script, "sh", told, number,
-                                       lacks_user(place) ? "1" : ""),
+                                       adds_users(place) ? "1" : ""),
                              err);
 }
 

@@ -16,6 +16,7 @@
 #include "http/schema.h"
 #include "recipe/recipe.h"
 #include "recipe/recipe_file.h"
+#include "recipe/recipe_user.h"
 #include "template/template_tag.h"
 
 static int check_slug(const json_t *value, const char *pointer, struct error **err)
@@ -258,7 +259,7 @@ static int order_image(struct api *api, const struct template_origin *origin, co
 static int order_template(struct api *api, const struct template_origin *origin,
                           const json_t *recipe, struct template_order *order, struct error **err)
 {
-    order->recipe = json_incref((json_t *)(uintptr_t)recipe);
+    order->recipe = recipe_on_template(recipe);
     return template_resolve(api->worker.db, api->access.team->id, origin->template, origin->field,
                             &order->base, err);
 }

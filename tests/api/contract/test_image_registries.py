@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The programs that builders fetch images with, by themselves: how they sign in, and the user of an image."""
+"""The programs that builders fetch images with, by themselves: how they sign in, and the platform and user of an image."""
 
 import base64
 import contextlib
@@ -78,6 +78,25 @@ def blob(registry):
     file = io.BytesIO()
     registry.blob(DIGEST, len(BLOB), file, "layer 1")
     return file.getvalue()
+
+
+def test_the_entry_of_an_index_for_a_processor(program):
+    def entry(letter, machine=None, **more):
+        platform = {"platform": {"os": "linux", "architecture": machine, **more}} if machine else {}
+        return {"digest": "sha256:" + 64 * letter, **platform}
+
+    def chosen(*manifests, machine="amd64"):
+        return program.choose(list(manifests), machine, "image x")[-1]
+
+    assert chosen(entry("a", "arm64"), entry("b", "amd64"), entry("c", "amd64")) == "b"
+    assert chosen(entry("a", "amd64", variant="v3"), entry("b", "amd64")) == "b"
+    assert chosen(entry("a"), entry("b", "amd64", variant="v3")) == "b"
+    assert chosen(entry("a", "arm", variant="v7"), entry("b", "arm64", variant="v8"), machine="arm64") == "b"
+    # The image's configuration names the platform.
+    assert chosen(entry("a", "arm64"), entry("b")) == "b"
+    for none in (), (1, {"digest": "b"}, {**entry("a"), "platform": 1}), (entry("a", "amd64", os="windows"),):
+        with pytest.raises(program.Failure, match="image x: it is not there for linux/amd64, only for: (nothing|windows/amd64)"):
+            chosen(*none)
 
 
 def test_a_token_that_has_ended_is_replaced(program):

@@ -206,6 +206,105 @@ RUN for f in un g G; do id -$f; done >/tmp/numbers
     assert "There is no group nobody-has-it." in built(api, f"{name}x", 1, "failed", timeout_s=120)["log"]
 
 
+def test_a_dockerfile_on_a_template_takes_the_number_of_its_user(account, stack):
+    """`user` comes again behind the last step, with the same number."""
+    api, name = account.api, slug()
+    create(api, name, dockerfile=f"""FROM {stack.template}
+RUN ! id 1000 && groupadd -g 1000 rails && useradd -u 1000 -g 1000 -m rails
+USER rails
+""")
+    shown = built(api, name, 1, timeout_s=120)
+    assert "step 1 of 3: run removing the user" in shown["log"], shown["log"]
+    sandbox = Sandbox.create(api, template=name)
+    assert sandbox.data.check("id -u; id -un; grep -o '^[a-z]*:x:1000:' /etc/passwd").split() == [
+        "1000", "rails", "rails:x:1000:", "user:x:1000:"]
+    assert sandbox.data.check("id -u; echo ~user", user="user").split() == ["1000", "/home/user"]
+
+
+@pytest.mark.long
+def test_ports_folders_and_arguments_have_variables_of_the_base(account, stack):
+    api, name = account.api, slug()
+    create(api, name, dockerfile=f"FROM {stack.template}\nENV STORE=/store PORT=8123\n")
+    built(api, name, 1, timeout_s=120)
+    again = api.post(f"/v1/templates/{name}/versions", {"dockerfile": f"""FROM {name}
+EXPOSE $PORT ${{OTHER:-9000}}
+ARG LEVEL=${{LEVEL:-deep}} STORE=${{STORE:-none}}
+RUN echo $LEVEL $STORE >/levels
+RUN --mount=type=cache,target=$STORE/a echo x >/store/a/file && ls -A /store/a >/seen
+RUN test ! -e /store/a/file
+"""})
+    assert again.status == 201, again
+    assert built(api, name, 2, timeout_s=120)["image_config"]["exposed_ports"] == ["8123/tcp", "9000/tcp"]
+    assert Sandbox.create(api, template=name).data.check("cat /seen /levels") == "file\ndeep /store\n"
+
+
+@pytest.mark.long
+def test_a_build_keeps_the_resolver(account, stack):
+    """A package may put a link in the place of the list, to a file that only its server makes."""
+    api, name = account.api, slug()
+    link = "RUN ln -sf ../run/none /etc/resolv.conf\n"
+    create(api, name, dockerfile=f"FROM {stack.template}\n{link}RUN cp /etc/resolv.conf /seen\n{link}")
+    built(api, name, 1, timeout_s=120)
+    said = Sandbox.create(api, template=name).data.check("cat /seen /etc/resolv.conf; test ! -L /etc/resolv.conf")
+    assert said.count("nameserver 169.254.0.1\n") == 2, said
+
+
+def packed_system():
+    """/bin is a link, and there is a device."""
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w:gz") as tar:
+        for name, kind, more in (("./bin", tarfile.SYMTYPE, {"linkname": "usr/bin"}), ("./usr/bin", tarfile.DIRTYPE, {"mode": 0o755}),
+                                 ("./dev", tarfile.DIRTYPE, {"mode": 0o755}), ("./dev/mem", tarfile.CHRTYPE, {"devmajor": 1, "devminor": 1}),
+                                 ("./proc", tarfile.DIRTYPE, {"mode": 0o555})):
+            entry = tarfile.TarInfo(name)
+            entry.type = kind
+            for member, value in more.items():
+                setattr(entry, member, value)
+            tar.addfile(entry)
+        entry = tarfile.TarInfo("./usr/bin/mark")
+        entry.size = 5
+        tar.addfile(entry, io.BytesIO(b"mark\n"))
+    return whole.getvalue()
+
+
+@pytest.mark.long
+def test_an_archive_of_a_system_is_unpacked_over_an_empty_image(account, stack):
+    api, name = account.api, slug()
+    upload(api, archive(**{"system.tar.gz": packed_system(), "broken.tar.gz": packed_system()[:-40]}))
+    create(api, name, context=HASH, dockerfile="FROM scratch\nADD system.tar.gz /\nRUN echo made >/bin/made\n")
+    built(api, name, 1, timeout_s=180)
+    busybox = "/usr/lib/sandlot/busybox"
+    result = Sandbox.create(api, template=name).data.run("/bin/sh", "-c", f"{busybox} readlink /bin; {busybox} cat /usr/bin/made /bin/mark")
+    assert result.stdout.decode().split() == ["usr/bin", "made", "mark"], result
+    create(api, other := slug(), context=HASH, dockerfile=f"FROM {stack.template}\nADD broken.tar.gz /opt/\n")
+    assert "line 2: copy /opt/: the command ended with status" in built(api, other, 1, "failed", timeout_s=120)["log"]
+
+
+@pytest.mark.long
+def test_a_list_of_users_of_the_context_gets_root_and_ours(account):
+    """Images without files of their own often have a list of one user."""
+    api, name = account.api, slug()
+    upload(api, archive(passwd=b"nobody:x:65534:65534:Nobody:/:"))
+    create(api, name, context=HASH, dockerfile="FROM scratch\nCOPY passwd /etc/passwd\nWORKDIR /made\nUSER nobody\n")
+    built(api, name, 1, timeout_s=180)
+    sandbox = Sandbox.create(api, template=name)
+    for user, number in ({}, "65534"), ({"user": "root"}, "0"), ({"user": "user"}, "1000"):
+        result = sandbox.data.run("/usr/lib/sandlot/busybox", "id", "-u", **user)
+        assert (result.exit_code, result.stdout.decode().strip()) == (0, number)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command, said", [
+    ('["/sbin/init"]', "The image starts /sbin/init. "),
+    ("echo 's6-overlay-suexec: fatal: can only run as pid 1'; exit 100", "ended with status 100: s6-overlay-suexec: fatal")])
+def test_an_init_does_not_start(account, stack, command, said):
+    """The agent is the first process."""
+    api, name = account.api, slug()
+    create(api, name, dockerfile=f"FROM {stack.template}\nCMD {command}\n", start_image_command=True)
+    log = built(api, name, 1, "failed", timeout_s=240)["log"]
+    assert said in log and "of a sandbox is its agent" in log, log
+
+
 GIVEN = "given.example/base:1"  # the stack's settings name the default template for this image
 
 

@@ -147,6 +147,8 @@ TEST(makes_a_configuration)
         {"ARG P=80\nEXPOSE $P 53/udp\nEXPOSE 8000-8010",
          "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"8000-8010/tcp\"]}"},
         {"EXPOSE 80/TCP 9/sctp", "{\"exposed_ports\":[\"80/tcp\",\"9/sctp\"]}"},
+        {"EXPOSE ${PORT:-80} 81 $P/udp",
+         "{\"exposed_ports\":[\"81/tcp\"],\"open_ports\":[\"${PORT:-80}\",\"${P}/udp\"]}"},
         {"ARG P=\"80  53/udp\"\nEXPOSE $P 81",
          "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"81/tcp\"]}"},
         {"ARG D=/d\nVOLUME [\"$D/e\"]", "{\"volumes\":[\"/d/e\"]}"},
@@ -669,6 +671,70 @@ TEST(wraps_caches_and_files)
     dockerfile_plan_deinit(&made);
 }
 
+/* Variables of the base, such as those of the images of Go and Rust. */
+TEST(a_folder_may_have_a_variable_of_the_base)
+{
+    static const char text[] = "FROM x\nARG A='b$'\n"
+                               "RUN --mount=type=tmpfs,dst=/d --mount=type=cache,target=$GOPATH/mod"
+                               " --mount=type=cache,target=/$A a\n";
+    const struct dockerfile_build build = {.args = NULL};
+    struct dockerfile_plan made = plan(text, &build);
+    const json_t *step = json_array_get(made.steps, 0);
+    const json_t *words = json_object_get(step, "arguments");
+    json_auto_t *places = json_pack("[i]", 13);
+    json_auto_t *folders = json_pack("[s, s]", "${GOPATH}/mod", "/b\\$");
+    assert_true(json_equal(json_object_get(step, "open_at"), places));
+    assert_true(json_equal(json_object_get(step, "caches"), folders));
+    assert_string_equal(json_string_value(json_array_get(words, 4)), "/d");
+    assert_string_equal(json_string_value(json_array_get(words, 13)), "${GOPATH}/mod");
+    assert_string_equal(json_string_value(json_array_get(words, 22)), "/b$");
+    dockerfile_plan_deinit(&made);
+}
+
+TEST(a_volume_may_have_a_variable_of_the_base)
+{
+    const struct dockerfile_build build = {.args = NULL};
+    struct dockerfile_plan made = plan("FROM x\nVOLUME /a $B\nVOLUME [\"$B/c\"]\n", &build);
+    static const size_t places[] = {5, 4};
+    static const char *const paths[] = {"${B}", "${B}/c"};
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *step = json_array_get(made.steps, i);
+        const json_t *words = json_object_get(step, "arguments");
+        json_auto_t *open_at = json_pack("[i]", (int)places[i]);
+        assert_true(json_equal(json_object_get(step, "open_at"), open_at));
+        assert_string_equal(json_string_value(json_array_get(words, places[i])), paths[i]);
+    }
+    assert_json("VOLUME", made.config, "{\"volumes\":[\"/a\"]}");
+    dockerfile_plan_deinit(&made);
+}
+
+TEST(an_argument_may_have_a_variable_of_the_base)
+{
+    static const char text[] = "FROM x\nARG V=${V:-dev}\nARG W=a$V\nARG E=$V\nENV E=$E/$W\n"
+                               "COPY $V /d/\nRUN a\n";
+    const struct dockerfile_build build = {.context = HASH};
+    const json_t *envs, *step;
+    struct dockerfile_plan made = plan(text, &build);
+    envs = json_object_get(json_array_get(made.steps, 0), "envs");
+    assert_text("E", envs, "${V:-dev}/a${V:-dev}");
+    assert_text("source", json_array_get(made.steps, 1), "${V:-dev}");
+    step = json_array_get(made.steps, 2);
+    assert_int_equal(json_object_size(json_object_get(step, "variables")), 0);
+    assert_int_equal(json_object_size(json_object_get(step, "open_variables")), 2);
+    assert_text("V", json_object_get(step, "open_variables"), "${V:-dev}");
+    assert_text("W", json_object_get(step, "open_variables"), "a${V:-dev}");
+    dockerfile_plan_deinit(&made);
+    /* A build argument, and an ARG before FROM, know everything. */
+    json_auto_t *args = json_pack("{s:s}", "V", "1");
+    const struct dockerfile_build known = {.args = args};
+    made = plan("ARG B=${B:-x}\nFROM $B\nARG V=${V:-dev}\nRUN a\n", &known);
+    assert_string_equal(json_string_value(json_array_get(made.bases, 0)), "x");
+    step = json_array_get(made.steps, 0);
+    assert_text("V", json_object_get(step, "variables"), "1");
+    assert_null(json_object_get(step, "open_variables"));
+    dockerfile_plan_deinit(&made);
+}
+
 /* A cache is known by its id, which is its target without another one. */
 TEST(names_caches)
 {
@@ -696,15 +762,16 @@ TEST(names_caches)
 
 TEST(copies_files_of_mounts)
 {
-    static const char text[] = "FROM x AS one\nFROM y\nRUN "
-                               "--mount=type=bind,source=/a/,target=b --mount=target=/all "
-                               "--mount=type=bind,from=one,src=/o,dst=/p make\n";
+    static const char text[] =
+        "FROM x AS one\nFROM y\nRUN "
+        "--mount=type=bind,source=/a/,target=b --mount=target=/all --mount=source=c "
+        "--mount=type=bind,from=one,src=/o,dst=/p make\n";
     const struct dockerfile_build build = {.context = HASH};
     struct dockerfile_plan made = plan(text, &build);
-    static const char *const types[] = {"stage", "save",       "stage", "run", "copy",
-                                        "copy",  "copy_stage", "run",   "run"};
+    static const char *const types[] = {"stage", "save", "stage",      "run", "copy",
+                                        "copy",  "copy", "copy_stage", "run", "run"};
     static const char *const places[][3] = {
-        {"a/", "b", "0:0"}, {".", "/all", "0:0"}, {"o", "/p", NULL}};
+        {"a/", "b", "0:0"}, {".", "/all", "0:0"}, {"c", ".", "0:0"}, {"o", "/p", NULL}};
     assert_int_equal(json_array_size(made.steps), ARRAY_SIZE(types));
     for (size_t i = 0; i < ARRAY_SIZE(types); i++)
         assert_text("type", json_array_get(made.steps, i), types[i]);
@@ -714,9 +781,9 @@ TEST(copies_files_of_mounts)
         assert_text("destination", step, places[i][1]);
         assert_text("user", step, places[i][2]);
     }
-    assert_text("command", json_array_get(made.steps, 7), "make");
-    assert_text("user", json_array_get(made.steps, 7), NULL);
-    for (size_t i = 3; i < 9; i += 5)
+    assert_text("command", json_array_get(made.steps, 8), "make");
+    assert_text("user", json_array_get(made.steps, 8), NULL);
+    for (size_t i = 3; i < 10; i += 6)
         assert_text("user", json_array_get(made.steps, i), "root");
     const json_t *before = json_object_get(json_array_get(made.steps, 3), "arguments");
     assert_int_equal(json_array_size(before), 4 + ARRAY_SIZE(places));

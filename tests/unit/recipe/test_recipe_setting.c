@@ -212,3 +212,77 @@ TEST(the_command_of_an_image_has_its_place)
             fail_msg("case %zu", i);
     }
 }
+
+/* The agent is the first process of a sandbox. */
+TEST(an_image_may_begin_with_an_init)
+{
+    static const struct {
+        const char *image, *init;
+    } cases[] = {
+        {"{\"entrypoint\": [], \"command\": [\"/sbin/init\"]}", "/sbin/init"},
+        {"{\"entrypoint\": [\"/usr/lib/systemd/systemd\", \"a\"], \"command\": []}",
+         "/usr/lib/systemd/systemd"},
+        {"{\"entrypoint\": [\"/start\"], \"command\": [\"/usr/sbin/init\"]}", "/usr/sbin/init"},
+        {"{\"entrypoint\": [\"/init\"], \"command\": [\"nginx\", \"/sbin/init\"]}", NULL},
+        {"{\"entrypoint\": \"x\", \"command\": [1]}", NULL},
+        {"{}", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *defaults = json_pack("{s:o}", "image", json_loads(cases[i].image, 0, NULL));
+        const char *init = recipe_setting_init(defaults);
+        if (cases[i].init ? !init || strcmp(init, cases[i].init) != 0 : init != NULL)
+            fail_msg("case %zu", i);
+    }
+}
+
+TEST(the_base_names_ports)
+{
+    json_auto_t *recipe = json_pack("{s:[], s:{s:[s], s:[s, s, s, s, s]}}", "steps", RECIPE_CONFIG,
+                                    "exposed_ports", "80/tcp", DOCKERFILE_OPEN_PORTS,
+                                    "${PORT:-3000}", "${OWN:-1}", "$SEVERAL", "$NONE", "$WORD");
+    json_auto_t *wanted = json_pack("[s, s, s, s, s, s]", "9/tcp", "80/tcp", "3000/tcp", "8080/tcp",
+                                    "53/udp", "54/tcp");
+    struct recipe_place place = {
+        .recipe = recipe,
+        .defaults = json_pack("{s:{s:s, s:s, s:s}, s:{s:[s]}}", "envs", "OWN", "8080", "SEVERAL",
+                              "53/UDP 54", "WORD", "here", "image", "exposed_ports", "9/tcp"),
+    };
+    recipe_setting_configure(&place, 0);
+    const json_t *image = json_object_get(place.defaults, "image");
+    assert_true(json_equal(json_object_get(image, "exposed_ports"), wanted));
+    assert_null(json_object_get(image, DOCKERFILE_OPEN_PORTS));
+    json_decref(place.defaults);
+}
+
+TEST(places_of_a_program_name_variables)
+{
+    json_auto_t *program = json_pack("[s, s, s]", "$A", "${A}/b", "\\$A");
+    json_auto_t *places = json_pack("[i, i]", 1, 7);
+    json_auto_t *envs = json_pack("{s:s}", "A", "/go");
+    json_auto_t *wanted = json_pack("[s, s, s]", "$A", "/go/b", "\\$A");
+    recipe_setting_expand(places, envs, program);
+    assert_true(json_equal(program, wanted));
+    recipe_setting_expand(NULL, envs, program);
+    assert_true(json_equal(program, wanted));
+}
+
+TEST(open_variables_do_not_replace_those_of_the_base)
+{
+    json_auto_t *opens =
+        json_pack("{s:s, s:s, s:s}", "BASE", "${BASE:-1}", "OWN", "${OWN:-2}", "BOTH", "$OWN$BASE");
+    json_auto_t *envs = json_pack("{s:s}", "BASE", "b");
+    json_auto_t *wanted = json_pack("{s:s, s:s, s:s}", "BASE", "b", "OWN", "2", "BOTH", "b");
+    error_auto err = NULL;
+    assert_ok(recipe_setting_add_open(opens, envs, &err));
+    assert_true(json_equal(envs, wanted));
+    assert_ok(recipe_setting_add_open(NULL, envs, &err));
+    char large[RECIPE_ENVS_MAX / 4];
+    memset(large, 'a', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    json_auto_t *much = json_pack("{s:s, s:s, s:s}", "X", large, "Y", large, "Z", large);
+    for (char name[] = "0"; *name < '3'; ++*name)
+        json_object_set_new(much, name, json_string(large));
+    assert_int_equal(recipe_setting_add_open(much, envs, &err), -1);
+    assert_int_equal(err->code, ERR_INVALID_REQUEST);
+    assert_true(json_equal(envs, wanted));
+}

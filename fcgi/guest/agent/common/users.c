@@ -69,13 +69,11 @@ static int take_group(const char *text, struct user *user, struct rpc_error *err
     return 0;
 }
 
-/* A system without a list of users still has root, who can write one. */
-static int find_without_list(const char *name, int errnum, struct user *user,
-                             struct rpc_error *error)
+/* Root is always there, also if the system has no list of users, or a list without root. */
+static int find_root(const char *name, struct user *user, struct rpc_error *error)
 {
-    if (errnum != ENOENT || strcmp(name, "root") != 0)
-        return rpc_error_set(error, RPC_FAILED_PRECONDITION, "the sandbox has no user list: %s",
-                             strerror(errnum));
+    if (strcmp(name, "root") != 0)
+        return rpc_error_set(error, RPC_UNAUTHENTICATED, "invalid username: '%s'", name);
     user->name = xstrdup(name);
     user->home = xstrdup("/");
     user->shell = xstrdup(SHELL);
@@ -99,9 +97,10 @@ int users_find(const char *name, struct user *user, struct rpc_error *error)
         return rpc_error_set(error, RPC_UNAUTHENTICATED, "invalid username");
     size_t length = strcspn(name, ":");
     autofclose FILE *file = fopen(passwd_path, "re");
-    if (!file)
-        return find_without_list(name, errno, user, error);
-    for (struct passwd *entry; (entry = fgetpwent(file));) {
+    if (!file && (errno != ENOENT || strcmp(name, "root") != 0))
+        return rpc_error_set(error, RPC_FAILED_PRECONDITION, "the sandbox has no user list: %s",
+                             strerror(errno));
+    for (struct passwd *entry; file && (entry = fgetpwent(file));) {
         if (strlen(entry->pw_name) != length || strncmp(entry->pw_name, name, length) != 0)
             continue;
         user->name = xstrdup(entry->pw_name);
@@ -114,7 +113,7 @@ int users_find(const char *name, struct user *user, struct rpc_error *error)
         find_groups(user);
         return 0;
     }
-    return rpc_error_set(error, RPC_UNAUTHENTICATED, "invalid username: '%s'", name);
+    return find_root(name, user, error);
 }
 
 void user_deinit(struct user *user)

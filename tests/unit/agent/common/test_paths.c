@@ -138,3 +138,23 @@ TEST(finds_users)
     assert_string_equal(root.home, "/");
     assert_string_equal(root.shell, "/bin/sh");
 }
+
+TEST(root_needs_no_entry_in_the_list_of_users)
+{
+    autofree char *passwd = file_with("nobody:x:65534:65534:Nobody:/:\n");
+    autofree char *group = file_with("");
+    struct rpc_error error;
+    struct user none;
+    user_auto root = {.name = NULL}, nobody = {.name = NULL};
+    users_set_files(passwd, group);
+    assert_int_equal(users_find("root", &root, &error), 0);
+    assert_int_equal(root.uid, 0);
+    assert_int_equal(root.group_count, 1);
+    assert_string_equal(root.home, "/");
+    assert_int_equal(users_find("nobody", &nobody, &error), 0);
+    assert_int_equal(nobody.uid, 65534);
+    assert_int_equal(users_find("user", &none, &error), -1);
+    assert_int_equal(error.code, RPC_UNAUTHENTICATED);
+    unlink(passwd);
+    unlink(group);
+}

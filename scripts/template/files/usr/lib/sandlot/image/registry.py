@@ -30,6 +30,8 @@ BACKOFF_MAX_S = 20
 BUSY = (429, 500, 502, 503, 504)
 PROGRAM = "sandlot"  # some servers refuse the name that urllib sends
 SIGN_INS = 3  # of one request: each address to which it is redirected may want one
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+USUAL_VARIANTS = (None, "", "v1", "v8")  # of processors: each one of its kind runs them
 # A sign-in that a server offers, and its parameters. A header may have several.
 CHALLENGE = re.compile(r'(?:^|[\s,])(bearer|basic)\b((?:[\s,]*[\w-]+\s*=\s*(?:"[^"]*"|[^\s,"]+))*)', re.IGNORECASE)
 PARAMETER = re.compile(r'([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s,"]+))')
@@ -220,6 +222,28 @@ class Registry:
             raise Failure(f"{what}: the registry {self.host} broke off {ATTEMPTS} times: {broken}")
         if "sha256:" + hasher.hexdigest() != digest:
             raise Failure(f"{what}: its contents have another digest than the manifest's")
+
+
+def choose(manifests, machine, what):
+    """The digest of the manifest for this machine, in an index. Of several variants of a processor, a usual one. An entry
+    without a platform may be for any machine: the image's configuration says it, as of an image that has no index."""
+    found, fitting, unknown = [], [], []
+    for one in manifests:
+        if not isinstance(one, dict) or not DIGEST.fullmatch(str(one.get("digest"))):
+            continue
+        place = one.get("platform")
+        if place is None:
+            unknown.append(one["digest"])
+        elif isinstance(place, dict):
+            found.append(f"{place.get('os')}/{place.get('architecture')}")
+            if found[-1] == f"linux/{machine}":
+                fitting.append((place.get("variant") not in USUAL_VARIANTS, one["digest"]))
+    if fitting:
+        return min(fitting, key=lambda pair: pair[0])[1]
+    if unknown:
+        return unknown[0]
+    there = ", ".join(sorted(set(found))[:10])
+    raise Failure(f"{what}: it is not there for linux/{machine}, only for: {there or 'nothing'}")
 
 
 def server_of(url):
