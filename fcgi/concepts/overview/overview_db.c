@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "overview/overview_db.h"
 
-#include <stdio.h>
-
 #include "base/mem.h"
 #include "overview/overview.h"
 
