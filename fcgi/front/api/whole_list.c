@@ -26,9 +26,9 @@ static void hash_row(const json_t *row, unsigned char hash[16])
     const json_t *name = NULL;
     for (size_t i = 0; i < ARRAY_SIZE(names) && !name; i++)
         name = json_object_get(row, names[i]);
-    json_text_value(&text, name ? name : row, 0);
+    json_text_value(&text, name ? name : row);
     if (name && json_object_get(row, "team"))
-        json_text_value(&text, json_object_get(row, "team"), 0);
+        json_text_value(&text, json_object_get(row, "team"));
     crypto_generichash(hash, 16, (const unsigned char *)buffer_string(&text), text.size, NULL, 0);
 }
 
