@@ -5,7 +5,6 @@
 
 #include "gate/decide.h"
 #include "http/http.h"
-#include "sandbox/lifecycle.h"
 
 /* Answer a question of nginx with KIND refusal. */
 void gate_serve_refusal(struct gate *gate, struct http_request *request,
