@@ -100,12 +100,7 @@ void json_text_object(struct buffer *out, const char *name, const char *text)
 
 /* --- whole values --- */
 
-struct style {
-    unsigned indent, depth;
-    bool kept;
-};
-
-static void write_value(struct buffer *out, const json_t *value, struct style style);
+static void write_value(struct buffer *out, const json_t *value, bool kept);
 
 /* 15 digits give back every decimal number of 15 digits, 17 every double. */
 static void write_real(struct buffer *out, double number)
@@ -121,74 +116,58 @@ static void write_real(struct buffer *out, double number)
         buffer_append(out, ".0", 2);
 }
 
-static void write_string(struct buffer *out, const json_t *value, struct style style)
+static void write_string(struct buffer *out, const json_t *value, bool kept)
 {
     const char *text = json_string_value(value);
     size_t size = json_string_length(value);
-    bool is_marked = style.kept && size > 1 && text[0] == JSON_TEXT_KEPT;
+    bool is_marked = kept && size > 1 && text[0] == JSON_TEXT_KEPT;
     if (is_marked && text[1] != JSON_TEXT_KEPT)
         buffer_append(out, text + 1, size - 1);
     else
         quote(out, text + is_marked, size - is_marked);
 }
 
-static void new_line(struct buffer *out, struct style style)
-{
-    if (style.indent)
-        buffer_printf(out, "\n%*s", (int)(style.indent * style.depth), "");
-}
-
-static void write_array(struct buffer *out, const json_t *value, struct style style)
+static void write_array(struct buffer *out, const json_t *value, bool kept)
 {
     size_t index;
     json_t *element;
     buffer_append_char(out, '[');
-    style.depth++;
     json_array_foreach ((json_t *)value, index, element) {
         if (index)
             buffer_append_char(out, ',');
-        new_line(out, style);
-        write_value(out, element, style);
+        write_value(out, element, kept);
     }
-    style.depth--;
-    if (json_array_size(value))
-        new_line(out, style);
     buffer_append_char(out, ']');
 }
 
-static void write_object(struct buffer *out, const json_t *value, struct style style)
+static void write_object(struct buffer *out, const json_t *value, bool kept)
 {
     bool first = true;
     buffer_append_char(out, '{');
-    style.depth++;
     for (void *at = json_object_iter((json_t *)value); at;
          at = json_object_iter_next((json_t *)value, at)) {
         const char *key = json_object_iter_key(at);
         if (!first)
             buffer_append_char(out, ',');
         first = false;
-        new_line(out, style);
         quote(out, key, strlen(key));
-        buffer_append_string(out, style.indent ? ": " : ":");
-        write_value(out, json_object_iter_value(at), style);
+        buffer_append_char(out, ':');
+        write_value(out, json_object_iter_value(at), kept);
     }
-    style.depth--;
-    if (!first)
-        new_line(out, style);
     buffer_append_char(out, '}');
 }
 
-static void write_value(struct buffer *out, const json_t *value, struct style style)
+static void write_value(struct buffer *out, const json_t *value, bool kept)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
-        write_object(out, value, style);
+        write_object(out, value, kept);
         break;
     case JSON_ARRAY:
-        write_array(out, value, style);
+        write_array(out, value, kept);
         break;
     case JSON_STRING:
-        write_string(out, value, style);
+        write_string(out, value, kept);
         break;
     case JSON_INTEGER:
         write_integer(out, json_integer_value(value));
@@ -208,12 +187,12 @@ static void write_value(struct buffer *out, const json_t *value, struct style st
     }
 }
 
-void json_text_value(struct buffer *out, const json_t *value, unsigned indent)
+void json_text_value(struct buffer *out, const json_t *value)
 {
-    write_value(out, value, (struct style){.indent = indent});
+    write_value(out, value, false);
 }
 
 void json_text_kept(struct buffer *out, const json_t *value)
 {
-    write_value(out, value, (struct style){.kept = true});
+    write_value(out, value, true);
 }

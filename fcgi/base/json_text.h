@@ -24,11 +24,9 @@ void json_text_time(struct buffer *out, const char *name, int64_t at_ms);
 /* Append an object that was written before; anything else is an empty one. */
 void json_text_object(struct buffer *out, const char *name, const char *text);
 
-/* Append a whole value as jansson writes it, except for reals. A real gets the shortest form that
- * reads back as the same number: 4.759 instead of 4.7590000000000003. indent: blanks a level; 0:
- * compact.
- */
-void json_text_value(struct buffer *out, const json_t *value, unsigned indent);
+/* Append a whole value as jansson writes it, compact, except for reals. A real gets the shortest
+ * form that reads back as the same number: 4.759 instead of 4.7590000000000003. */
+void json_text_value(struct buffer *out, const json_t *value);
 
 /* Append a value of a document that was parsed with its numbers kept (http/kept_number.h): compact,
  * with each number as the client sent it. */

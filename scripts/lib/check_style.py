@@ -88,7 +88,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 
 class Source:
-    """One file: its text, and the same text without comments, with and without literals."""
+    """One file: its text, and the same text without comments and literals."""
 
     def __init__(self, root, path):
         self.path = path
@@ -99,7 +99,6 @@ class Source:
         self.is_test = path.startswith("tests/")
         if self.is_c:
             self.code = TOKEN.sub(_blank, self.text)
-            self.literals = TOKEN.sub(_only_literals, self.text)
 
     def line_of(self, offset):
         return self.text.count("\n", 0, offset) + 1
@@ -112,17 +111,8 @@ class Source:
         return parts[1], parts[1] if parts[1] == LAYERS[-1] else parts[2]
 
 
-def _spaces(text):
-    return re.sub(r"[^\n]", " ", text)
-
-
 def _blank(match):
-    return _spaces(match.group())
-
-
-def _only_literals(match):
-    text = match.group()
-    return text if text[0] == '"' else _spaces(text)
+    return re.sub(r"[^\n]", " ", match.group())
 
 
 def check_headers(sources):

@@ -91,7 +91,6 @@ join_take()
     join_clock
     JOIN_NAME=$(join_said .name)
     JOIN_STATE=$(join_said .state)
-    JOIN_RANGE=$(join_said .options.range)
     RANGE=$(join_said '.options | if .network == "" then .range else .network end')
     NIC_PREFIX=$(join_said .options.nic_prefix)
     PROJECT=$(join_said .options.project)

@@ -28,7 +28,6 @@ interface ButtonProps {
   busy?: boolean
   disabled?: boolean
   type?: 'button' | 'submit'
-  title?: string
   label?: string
   icon?: IconName
   onClick?: () => void
@@ -43,7 +42,6 @@ export function Button(props: ButtonProps) {
       class={kinds}
       disabled={props.disabled || props.busy}
       aria-busy={props.busy ? 'true' : undefined}
-      title={props.title}
       aria-label={props.label}
       onClick={props.onClick}
     >
@@ -220,7 +218,6 @@ interface FieldProps {
   member?: string | undefined
   hint?: ComponentChildren
   error?: string | null | undefined
-  wide?: boolean
   children: (ids: { id: string; 'aria-describedby': string | undefined; 'aria-invalid': 'true' | undefined }) => JSX.Element
 }
 
@@ -230,7 +227,7 @@ export function Field(props: FieldProps) {
   const refusal = props.error ?? refusalOfMember(error, props.member)
   const describes = refusal || props.hint ? `${id}-more` : undefined
   return (
-    <div class={props.wide ? 'field wide' : 'field'}>
+    <div class="field">
       <label for={id}>{props.label}</label>
       {props.children({ id, 'aria-describedby': describes, 'aria-invalid': refusal ? 'true' : undefined })}
       {refusal ? (

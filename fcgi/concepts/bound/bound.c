@@ -9,7 +9,6 @@
 #include "account/api_key.h"
 #include "account/invitation.h"
 #include "account/member.h"
-#include "account/principal_row.h"
 #include "approval/approval.h"
 #include "base/guest_limits.h"
 #include "base/json_read.h"

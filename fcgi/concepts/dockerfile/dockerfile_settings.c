@@ -76,7 +76,7 @@ int dockerfile_walk_env(struct dockerfile_walk *walk, struct error **err)
     json_auto_t *values = json_object();
     json_auto_t *opens = json_object();
     struct environment environment = {walk, values, opens};
-    if (dockerfile_walk_pairs(walk, true, take_variable, &environment, err) < 0)
+    if (dockerfile_walk_pairs(walk, take_variable, &environment, err) < 0)
         return -1;
     remember(&environment);
     json_t *step = json_pack("{s:s, s:o}", "type", "env", "envs", in_one_form(&environment));
@@ -98,7 +98,7 @@ static int check_label(void *context, const char *name, size_t at,
 
 int dockerfile_walk_label(struct dockerfile_walk *walk, struct error **err)
 {
-    return dockerfile_walk_pairs(walk, true, check_label, walk, err);
+    return dockerfile_walk_pairs(walk, check_label, walk, err);
 }
 
 /* --- WORKDIR, USER --- */

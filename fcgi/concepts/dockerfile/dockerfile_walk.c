@@ -146,8 +146,8 @@ static int take_old_form(const struct dockerfile_walk *walk, const struct docker
     return take(context, copy, name->at, &value, err);
 }
 
-int dockerfile_walk_pairs(const struct dockerfile_walk *walk, bool old_form,
-                          dockerfile_take_pair *take, void *context, struct error **err)
+int dockerfile_walk_pairs(const struct dockerfile_walk *walk, dockerfile_take_pair *take,
+                          void *context, struct error **err)
 {
     const char *text = walk->one->text;
     struct dockerfile_word word;
@@ -159,7 +159,7 @@ int dockerfile_walk_pairs(const struct dockerfile_walk *walk, bool old_form,
             walk->one->kind != DOCKERFILE_LABEL)
             return walk_refuse(walk, word.at, err,
                                "write NAME=VALUE; the name has no quotes and no variables.");
-        if (!length && is_first && old_form)
+        if (!length && is_first)
             return take_old_form(walk, &word, take, context, err);
         if (!length)
             return walk_refuse(walk, word.at, err, "write NAME=VALUE; quote a value with blanks.");

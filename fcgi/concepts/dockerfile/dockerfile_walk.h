@@ -73,11 +73,11 @@ int dockerfile_walk_array(const struct dockerfile_walk *walk, size_t at, json_t 
 /* Return the program of the shell form, without the command; a new reference. */
 json_t *dockerfile_walk_shell_words(const struct dockerfile_walk *walk);
 
-/* Read "NAME=value NAME=value …", or with old_form also "NAME value". take() gets each pair. */
+/* Read "NAME=value NAME=value …" or "NAME value". take() gets each pair. */
 typedef int dockerfile_take_pair(void *context, const char *name, size_t at,
                                  const struct dockerfile_word *value, struct error **err);
-int dockerfile_walk_pairs(const struct dockerfile_walk *walk, bool old_form,
-                          dockerfile_take_pair *take, void *context, struct error **err);
+int dockerfile_walk_pairs(const struct dockerfile_walk *walk, dockerfile_take_pair *take,
+                          void *context, struct error **err);
 
 /* A mount of type bind: from names a stage or an image, NULL: the context. Borrowed. */
 struct dockerfile_bind {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "network/egress_proxy.h"
 
-#include <string.h>
-
 #include "base/mem.h"
 #include "base/str.h"
 #include "network/policy_entry.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "overview/overview_db.h"
 
-#include <stdio.h>
-
 #include "base/mem.h"
 #include "overview/overview.h"
 
@@ -13,9 +11,7 @@ DB_STATEMENT(states_statement) = {
 DB_STATEMENT(operations_statement) = {
     "overview.operations",
     "SELECT kind, COUNT(*),"
-    " CAST(SUM(CASE WHEN lease_until_ms < ? THEN 1 ELSE 0 END) AS UNSIGNED),"
-    " CAST(COALESCE(MIN(CASE WHEN lease_until_ms < ?"
-    " THEN GREATEST(lease_until_ms, created_at_ms) END), 0) AS SIGNED)"
+    " CAST(SUM(CASE WHEN lease_until_ms < ? THEN 1 ELSE 0 END) AS UNSIGNED)"
     " FROM operations WHERE state = 'running' GROUP BY kind ORDER BY kind LIMIT ?"};
 DB_STATEMENT(due_statement) = {
     "overview.due", "SELECT COUNT(*) FROM sandboxes WHERE state = 'ready' AND deadline_at_ms < ?"};
@@ -78,15 +74,13 @@ int overview_count_operations(struct db *db, int64_t now_ms,
                               struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &operations_statement,
-                 DB_ARGS(db_i64(now_ms), db_i64(now_ms), db_u64(OVERVIEW_KINDS_MAX)), &rows,
-                 err) < 0)
+    if (db_query(db, &operations_statement, DB_ARGS(db_i64(now_ms), db_u64(OVERVIEW_KINDS_MAX)),
+                 &rows, err) < 0)
         return -1;
     for (*count = 0; db_rows_next(rows); ++*count) {
         db_copy_text(counts[*count].kind, rows, 0);
         counts[*count].running = db_get_u64(rows, 1);
         counts[*count].overdue = db_get_u64(rows, 2);
-        counts[*count].oldest_overdue_at_ms = db_get_i64(rows, 3);
     }
     return 0;
 }

@@ -19,7 +19,6 @@ int overview_count_states(struct db *db, struct state_count counts[OVERVIEW_STAT
 struct operation_count {
     char kind[17];
     uint64_t running, overdue;
-    int64_t oldest_overdue_at_ms; /* when the first of these leases ran out; 0: none */
 };
 #define OVERVIEW_KINDS_MAX 16
 int overview_count_operations(struct db *db, int64_t now_ms,

@@ -2,7 +2,6 @@
 #include "recipe/recipe_cache.h"
 
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -63,7 +63,7 @@ static enum usage_kind usage_in(enum sandbox_state state)
     }
 }
 
-int sandbox_usage_follow(struct db *db, const struct sandbox *sandbox, struct error **err)
+static int follow_state(struct db *db, const struct sandbox *sandbox, struct error **err)
 {
     return usage_follow(db, sandbox->id, usage_in(sandbox->state), sandbox->updated_at_ms, err);
 }
@@ -75,7 +75,7 @@ static int follow_usage(struct db *db, const struct sandbox *sandbox, enum sandb
     const struct usage_begin begin = {sandbox->id, sandbox->team_id, sandbox->incarnation,
                                       &sandbox->resources, sandbox->updated_at_ms};
     return event == SANDBOX_EVENT_CREATED ? usage_begin(db, &begin, err)
-                                          : sandbox_usage_follow(db, sandbox, err);
+                                          : follow_state(db, sandbox, err);
 }
 
 /* --- beginning --- */
@@ -105,7 +105,7 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
     if (operation_begin(db, sandbox, kind, work->queued ? NULL : work->worker->lease_owner,
                         work->worker->settings->lease_s, &work->operation, err) < 0)
         return -1;
-    if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_usage_follow(db, sandbox, err) < 0 ||
+    if (sandbox_row_update(db, sandbox, err) < 0 || follow_state(db, sandbox, err) < 0 ||
         sandbox_tell_move(db, sandbox, event, false, err) < 0)
         return -1;
     if (sandbox_state_is_shown(sandbox->state))

@@ -188,10 +188,6 @@ int work_finish(struct work *work, enum sandbox_event event, const struct error 
 int work_tell_failed(const struct work *work, struct db *db, const char *operation,
                      const struct error *failure, struct error **err);
 
-/* Inside the transaction that has written the sandbox's new state: end its open usage interval and
- * begin the next one, as the state requires. */
-int sandbox_usage_follow(struct db *db, const struct sandbox *sandbox, struct error **err);
-
 /* Change the deadline, reservation and times of a sandbox for an event; not its state. */
 void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event);
 

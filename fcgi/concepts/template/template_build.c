@@ -5,8 +5,6 @@
  */
 #include "template/template_build.h"
 
-#include <stdio.h>
-
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Result rows in memory: one table of cells, one arena of bytes. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -179,7 +179,7 @@ void http_response_format(const struct http_response *response, const struct htt
     const struct buffer *body = &response->body;
     const char *content_type = response->content_type;
     if (response->json) {
-        json_text_value(&text, response->json, 0);
+        json_text_value(&text, response->json);
         body = &text;
         content_type = "application/json";
     }

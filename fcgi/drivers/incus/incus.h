@@ -181,8 +181,8 @@ int incus_instance_delete(struct incus *incus, const char *name, struct error **
 int incus_instance_describe(struct incus *incus, const char *name, json_t **instance,
                             struct error **err);
 /* Read a definition from incus_instance_describe() into a struct, as incus_instance_get() does.
- * described: borrowed. Errors: ERR_RUNTIME_REFUSED (the definition has no name). */
-int incus_instance_read(json_t *described, struct incus_instance *instance, struct error **err);
+ * json: borrowed. Errors: ERR_RUNTIME_REFUSED (the definition has no name). */
+int incus_instance_read(json_t *json, struct incus_instance *instance, struct error **err);
 
 /* Copy a stopped instance to another server, with the memory image if it has one and without its
  * snapshots. body: its definition there, without a source; it is changed. One of the two servers

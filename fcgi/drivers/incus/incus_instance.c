@@ -29,7 +29,7 @@ static enum incus_status status_of(json_t *json)
     }
 }
 
-static int fill(json_t *json, struct incus_instance *instance, struct error **err)
+int incus_instance_read(json_t *json, struct incus_instance *instance, struct error **err)
 {
     const char *name = incus_string(json, "name");
     incus_instance_deinit(instance);
@@ -74,7 +74,7 @@ int incus_instance_get(struct incus *incus, const char *name, struct incus_insta
     json_auto_t *json = NULL;
     if (incus_get(incus, path, &json, err) < 0)
         return -1;
-    return fill(json, instance, err);
+    return incus_instance_read(json, instance, err);
 }
 
 int incus_instance_list(struct incus *incus, struct incus_instance **list, size_t *count,
@@ -87,7 +87,7 @@ int incus_instance_list(struct incus *incus, struct incus_instance **list, size_
         return -1;
     struct incus_instance *found = xcalloc(json_array_size(array) + 1, sizeof *found);
     json_array_foreach (array, i, json) {
-        if (fill(json, &found[i], err) < 0) {
+        if (incus_instance_read(json, &found[i], err) < 0) {
             incus_instance_list_free(found, i);
             return -1;
         }
@@ -102,11 +102,6 @@ void incus_instance_list_free(struct incus_instance *list, size_t count)
     for (size_t i = 0; i < count; i++)
         incus_instance_deinit(&list[i]);
     free(list);
-}
-
-int incus_instance_read(json_t *described, struct incus_instance *instance, struct error **err)
-{
-    return fill(described, instance, err);
 }
 
 int incus_instance_describe(struct incus *incus, const char *name, json_t **instance,

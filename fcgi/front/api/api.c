@@ -77,9 +77,7 @@ int api_claim(struct db *db, const char *id, void *context, struct error **err)
     return api->idempotency ? idempotency_attach(db, api->idempotency, id, err) : 0;
 }
 
-int api_made(struct db *db, void *context, struct error **err)
+int api_made(struct api *api, struct error **err)
 {
-    struct api *api = context;
-    (void)db;
     return audit_tell_done(&api->audit, err);
 }

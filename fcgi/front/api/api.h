@@ -128,7 +128,7 @@ int api_new_session(struct api *api, const struct sandbox *sandbox, const json_t
 int api_claim(struct db *db, const char *id, void *context, struct error **err);
 
 /* Record that the act is done, in the transaction that finishes it. */
-int api_made(struct db *db, void *context, struct error **err);
+int api_made(struct api *api, struct error **err);
 
 /* The handlers; each resource has a file. */
 route_handler sandboxes_create, sandboxes_list, sandboxes_show, sandboxes_delete;

@@ -42,7 +42,7 @@ static void compute(const struct http_response *response, char etag[ETAG_SIZE])
                          : json_loadb(buffer_string(&response->body), response->body.size, 0, NULL);
     remove_own_members(record);
     remove_own_members(json_object_get(record, "network"));
-    json_text_value(&text, record, 0);
+    json_text_value(&text, record);
     json_decref(record);
     crypto_generichash(hash, sizeof hash, (const unsigned char *)buffer_string(&text), text.size,
                        NULL, 0);

@@ -7,7 +7,6 @@
 #include "network/egress_profile.h"
 #include "network/egress_proxy.h"
 #include "network/egress_rule.h"
-#include "network/policy_entry.h"
 #include "network/sandbox_policy.h"
 
 extern const struct schema_member network_entry_item, network_profile_item;

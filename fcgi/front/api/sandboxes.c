@@ -39,7 +39,7 @@ static int finish_creation(struct db *db, void *context, struct error **err)
     struct creation *creation = context;
     if (token_key_note_new(db, &creation->api->principal, creation->id, err) < 0)
         return -1;
-    return api_made(db, creation->api, err);
+    return api_made(creation->api, err);
 }
 
 int sandboxes_create_from(struct api *api, const json_t *body,

@@ -41,10 +41,10 @@ static void hash_row(const json_t *row, unsigned char hash[ROW_HASH])
     const struct row_name *name = row_names, *end = row_names + ARRAY_SIZE(row_names);
     while (name < end && !json_object_get(row, name->member))
         name++;
-    json_text_value(&text, name < end ? json_object_get(row, name->member) : row, 0);
+    json_text_value(&text, name < end ? json_object_get(row, name->member) : row);
     for (size_t i = 0; name < end && i < PARTS_MAX && name->with[i]; i++)
         if (json_object_get(row, name->with[i]))
-            json_text_value(&text, json_object_get(row, name->with[i]), 0);
+            json_text_value(&text, json_object_get(row, name->with[i]));
     crypto_generichash(whole, sizeof whole, (const unsigned char *)buffer_string(&text), text.size,
                        NULL, 0);
     memcpy(hash, whole, ROW_HASH);

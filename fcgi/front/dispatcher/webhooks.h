@@ -13,7 +13,6 @@
 #include "dispatcher/webhook_names.h"
 #include "network/protected.h"
 #include "webhook/webhook.h"
-#include "worker/worker.h"
 
 struct hook;
 

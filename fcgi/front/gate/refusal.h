@@ -5,7 +5,6 @@
 
 #include "gate/decide.h"
 #include "http/http.h"
-#include "sandbox/lifecycle.h"
 
 /* Return whether the refused request is a call to the agent in the Connect protocol. */
 bool refusal_is_of_call(const struct http_request *request);

@@ -155,7 +155,7 @@ static void take_defaults(struct agent *agent, const struct init *init, struct d
 static void clear_logs(struct agent *agent)
 {
     process_log_clear(&agent->processes->log);
-    services_clear_logs(agent);
+    services_clear_logs();
 }
 
 static void adopt(struct agent *agent, struct init *init)
@@ -191,7 +191,7 @@ static void adopt(struct agent *agent, struct init *init)
     } else {
         services_take(agent, &defaults, init->services);
     }
-    services_set_log_max(agent, (size_t)init->log_kib * 1024);
+    services_set_log_max((size_t)init->log_kib * 1024);
 }
 
 int init_finish(struct request *request, struct rpc_error *error)

@@ -45,7 +45,7 @@ static const struct route rows[] = {
 
     {.method = "POST",
      .path = "/exec",
-     .begin = exec_begin,
+     .begin = rpc_check_json,
      .finish = exec_finish,
      .closed = exec_closed},
 

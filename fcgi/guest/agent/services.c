@@ -240,16 +240,14 @@ bool services_start_failed(void)
     return false;
 }
 
-void services_clear_logs(struct agent *agent)
+void services_clear_logs(void)
 {
-    (void)agent;
     for (size_t i = 0; i < count; i++)
         process_log_clear(&services[i]->log);
 }
 
-void services_set_log_max(struct agent *agent, size_t max)
+void services_set_log_max(size_t max)
 {
-    (void)agent;
     for (size_t i = 0; i < count; i++)
         process_log_set_max(&services[i]->log, max < SERVICE_LOG_MAX ? max : SERVICE_LOG_MAX);
 }

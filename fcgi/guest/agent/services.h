@@ -31,10 +31,10 @@ void services_take(struct agent *agent, const struct defaults *defaults, const j
 bool services_start_failed(void);
 
 /* Forget all output, because the memory has come to another sandbox. */
-void services_clear_logs(struct agent *agent);
+void services_clear_logs(void);
 
 /* Bound the log of each service by the log of all processes. */
-void services_set_log_max(struct agent *agent, size_t max);
+void services_set_log_max(size_t max);
 
 /* For service.c, when the processes of services have changed: keep a record for the next agent. */
 void services_record(struct agent *agent);

@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 
 #include "keeper/keeper_error.h"
 

@@ -23,7 +23,6 @@
  */
 #pragma once
 
-#include "firewall/filter.h"
 #include "http/http.h"
 
 /* Serve a request for http_server. context: the filter. */

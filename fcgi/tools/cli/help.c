@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/help.h"
 
-#include <string.h>
-
 #include "base/mem.h"
 #include "base/prose.h"
 #include "base/str.h"

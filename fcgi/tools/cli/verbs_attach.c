@@ -2,7 +2,6 @@
 /* Terminals that keep running in a sandbox after their connection broke. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/printable.h"

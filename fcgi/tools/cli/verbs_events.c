@@ -2,7 +2,6 @@
 /* Past and new events. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buffer.h"
 #include "base/mem.h"

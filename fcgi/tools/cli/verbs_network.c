@@ -2,7 +2,6 @@
 /* The network policy of a sandbox. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/str.h"
-#include "ctl/ctl_db.h"
 #include "ctl/output.h"
 #include "front/front.h"
 #include "front/ring_use.h"

@@ -2,7 +2,6 @@
 #include "base/ipv4.h"
 #include "base/mem.h"
 #include "base/state_words.h"
-#include "ctl/ctl_db.h"
 #include "ctl/output.h"
 #include "host/host.h"
 #include "overview/overview.h"

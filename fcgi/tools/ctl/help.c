@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/prose.h"
-#include "base/str.h"
 
 #define COMMAND_COLUMN 36
 

@@ -6,7 +6,6 @@
 #include <jansson.h>
 #include <sodium.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,30 +6,15 @@
 #include <unistd.h>
 
 #include "account/access_end.h"
-#include "account/account.h"
 #include "account/token_key.h"
 #include "base/clock.h"
 #include "gate/gate_db.h"
 #include "login/credential.h"
-#include "unit/schema.h"
+#include "unit/tenants.h"
 
 #define MANY  250
 #define KEY   "key_00000000000000000000000001"
 #define KEY_2 "key_00000000000000000000000002"
-
-static struct user alice, bob;
-static struct team acme, other;
-
-static int set_up(void **state)
-{
-    struct error *err = NULL;
-    if (schema_setup(state) < 0)
-        return -1;
-    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
-    return user_create(db, "alice", &alice, &err) < 0 || user_create(db, "bob", &bob, &err) < 0 ||
-           team_create(db, "acme", "pro", "alice", &acme, &err) < 0 ||
-           team_create(db, "other", "pro", "bob", &other, &err) < 0;
-}
 
 static void say_to(MYSQL *connection, char *text)
 {
@@ -384,4 +369,4 @@ TEST_WITH(a_user_is_disabled_with_rows_of_sandboxes_before_rows_of_teams, NULL, 
 
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
 
-TEST_GROUP(set_up, schema_teardown)
+TEST_GROUP(tenants_setup_unchecked, tenants_teardown)

@@ -4,30 +4,7 @@
 #include "account/api_key.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "unit/keyring.h"
-#include "unit/schema.h"
-
-static struct keyring *ring;
-static struct user alice;
-
-static int set_up(void **state)
-{
-    struct error *err = NULL;
-    struct team team;
-    struct user user;
-    if (schema_setup(state) < 0)
-        return -1;
-    ring = unit_keyring(UNIT_KEY_1);
-    return user_create(db, "alice", &alice, &err) < 0 || user_create(db, "bob", &user, &err) < 0 ||
-           team_create(db, "acme", "pro", "alice", &team, &err) < 0 ||
-           team_create(db, "other", "pro", "bob", &team, &err) < 0;
-}
-
-static int tear_down(void **state)
-{
-    keyring_free(ring);
-    return schema_teardown(state);
-}
+#include "unit/tenants.h"
 
 /* A key of alice's, as the value of an Authorization header. */
 static void make_key(const struct api_key_request *changes, char id[ID_SIZE],
@@ -306,7 +283,6 @@ TEST(keys_are_listed_newest_first)
 {
     struct error *err = NULL;
     struct api_key *keys;
-    struct user user;
     unsigned count;
     char first[ID_SIZE], second[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
     const char *const slugs[] = {"alice", "acme"};
@@ -325,8 +301,7 @@ TEST(keys_are_listed_newest_first)
     assert_true(keys[1].all_teams);
     assert_string_equal(keys[1].name, "\xc3\xa4");
     api_keys_free(keys, count);
-    assert_ok(user_get_by_name(db, "bob", &user, &err));
-    assert_ok(api_key_list(db, API_KEYS, user.id, &keys, &count, &err));
+    assert_ok(api_key_list(db, API_KEYS, bob.id, &keys, &count, &err));
     assert_int_equal(count, 0);
     api_keys_free(keys, count);
 }
@@ -334,10 +309,8 @@ TEST(keys_are_listed_newest_first)
 TEST(only_ones_own_keys_are_revoked)
 {
     struct error *err = NULL;
-    struct user bob;
     char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
     make_key(&(struct api_key_request){.name = "r"}, id, header);
-    assert_ok(user_get_by_name(db, "bob", &bob, &err));
     assert_fails_saying(api_key_revoke(db, bob.id, id, false, &err), ERR_NOT_FOUND, "key");
     assert_ok(api_key_revoke(db, alice.id, id, false, &err));
     for (unsigned with_created = 0; with_created < 2; with_created++)
@@ -433,8 +406,6 @@ TEST(a_key_is_revoked_with_what_it_created)
                         "revoked");
     /* Also what a key made that the thief has revoked himself. */
     assert_ok(api_key_revoke(db, alice.id, ids[1], false, &err));
-    struct user bob;
-    assert_ok(user_get_by_name(db, "bob", &bob, &err));
     assert_fails_saying(api_key_revoke(db, bob.id, ids[0], true, &err), ERR_NOT_FOUND, "key");
     assert_true(is_valid(headers[2]));
     assert_ok(api_key_revoke(db, alice.id, ids[0], true, &err));
@@ -468,8 +439,8 @@ TEST(an_ssh_key_signs_in_until_it_is_removed)
     assert_string_equal(key.name, "me@here");
     assert_string_equal(public.fingerprint, "+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU");
     const struct api_key_request again = {.user_id = alice.id, .ssh = &public};
-    struct api_key other;
-    assert_fails_saying(ssh_key_create(db, ring, &again, &other, &err), ERR_NAME_TAKEN,
+    struct api_key second;
+    assert_fails_saying(ssh_key_create(db, ring, &again, &second, &err), ERR_NAME_TAKEN,
                         "another user");
     assert_ok(ssh_login_find(db, public.fingerprint, &login, &err));
     assert_string_equal(login.user_name, "alice");
@@ -522,4 +493,4 @@ TEST(what_is_no_public_key)
 
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
 
-TEST_GROUP(set_up, tear_down)
+TEST_GROUP(tenants_setup, tenants_teardown)

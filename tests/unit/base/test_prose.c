@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "base/prose.h"
 
 static char *printed;

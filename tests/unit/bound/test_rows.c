@@ -20,33 +20,11 @@
 #include "secret/egress_secrets.h"
 #include "secret/secret.h"
 #include "template/template.h"
-#include "unit/keyring.h"
-#include "unit/schema.h"
+#include "unit/tenants.h"
 #include "webhook/webhook.h"
 
 #define SQL_MAX (4u << 20)
 #define MIB     (1024 * 1024)
-
-static struct keyring *ring;
-static struct user alice, bob;
-static struct team acme, other;
-
-static int set_up(void **state)
-{
-    struct error *err = NULL;
-    if (schema_setup(state) < 0)
-        return -1;
-    ring = unit_keyring(UNIT_KEY_1);
-    return user_create(db, "alice", &alice, &err) < 0 || user_create(db, "bob", &bob, &err) < 0 ||
-           team_create(db, "acme", "pro", "alice", &acme, &err) < 0 ||
-           team_create(db, "other", "pro", "bob", &other, &err) < 0;
-}
-
-static int tear_down(void **state)
-{
-    keyring_free(ring);
-    return schema_teardown(state);
-}
 
 /* Insert rows 0 to count - 1 in one statement; values has a "#" for the number of the row. */
 static void put_rows(const char *into, const char *values, unsigned count)
@@ -592,4 +570,4 @@ TEST(the_authority_and_each_report_have_one_row)
     assert_int_equal(ask("SELECT COUNT(*) FROM reports WHERE name = 'doctor'"), 1);
 }
 
-TEST_GROUP(set_up, tear_down)
+TEST_GROUP(tenants_setup, tenants_teardown)

@@ -2,40 +2,16 @@
 /* A change of a secret reaches the sandboxes whose policies mention it, and reads no others. */
 #include "unit/unit.h"
 
-#include "account/account.h"
 #include "secret/changed_secret.h"
 #include "secret/egress_secrets.h"
 #include "secret/secret.h"
-#include "unit/keyring.h"
-#include "unit/schema.h"
+#include "unit/tenants.h"
 
 #define OTHERS    500
 #define READS_MAX 100 /* fewer than OTHERS: of the secret, the team, its plan and one sandbox */
 #define MENTIONS                                                        \
     "{\"rules\": [{\"host\": \"api.example.com\", \"headers\": {\"x\":" \
     " \"${secrets.token}\"}}]}"
-
-static struct keyring *ring;
-static struct user alice, bob;
-static struct team acme, other;
-
-static int set_up(void **state)
-{
-    struct error *err = NULL;
-    if (schema_setup(state) < 0)
-        return -1;
-    ring = unit_keyring(UNIT_KEY_1);
-    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
-    return user_create(db, "alice", &alice, &err) < 0 || user_create(db, "bob", &bob, &err) < 0 ||
-           team_create(db, "acme", "pro", "alice", &acme, &err) < 0 ||
-           team_create(db, "other", "pro", "bob", &other, &err) < 0;
-}
-
-static int tear_down(void **state)
-{
-    keyring_free(ring);
-    return schema_teardown(state);
-}
 
 static void put_sandbox(const struct team *team, const char *id, int reserved, const char *network)
 {
@@ -282,4 +258,4 @@ TEST(a_database_that_takes_no_change_is_left_in_peace)
 
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
 
-TEST_GROUP(set_up, tear_down)
+TEST_GROUP(tenants_setup_unchecked, tenants_teardown)

@@ -3,15 +3,11 @@
 #include "unit/unit.h"
 
 #include "base/clock.h"
-#include "unit/keyring.h"
-#include "unit/schema.h"
+#include "unit/tenants.h"
 #include "webhook/webhook.h"
 
 #define READS_MAX 100
 
-static struct keyring *ring;
-static struct user alice;
-static struct team acme, other;
 static struct webhook first, second;
 
 static void make(const struct team *team, struct webhook *webhook)
@@ -24,23 +20,11 @@ static void make(const struct team *team, struct webhook *webhook)
 
 static int set_up(void **state)
 {
-    struct error *err = NULL;
-    if (schema_setup(state) < 0)
-        return -1;
-    ring = unit_keyring(UNIT_KEY_1);
-    if (user_create(db, "alice", &alice, &err) < 0 ||
-        team_create(db, "acme", "pro", "alice", &acme, &err) < 0 ||
-        team_create(db, "other", "pro", "alice", &other, &err) < 0)
+    if (tenants_setup(state) < 0)
         return -1;
     make(&acme, &first);
     make(&other, &second);
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    keyring_free(ring);
-    return schema_teardown(state);
 }
 
 static void add(const struct webhook *webhook, const char *message_id, int64_t next_at_ms)
@@ -162,4 +146,4 @@ TEST(changed_webhooks_are_listed)
 
 LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
 
-TEST_GROUP(set_up, tear_down)
+TEST_GROUP(set_up, tenants_teardown)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <sodium.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"

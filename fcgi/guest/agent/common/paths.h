@@ -2,8 +2,6 @@
 /* Paths as clients write them: absolute, relative to a user's home, or with a leading "~". */
 #pragma once
 
-#include <sys/types.h>
-
 #include "agent/common/rpc_error.h"
 
 #define PATH_LENGTH_MAX 4095

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <sys/types.h>
 
 #include "agent/common/users.h"
 #include "agent/files/files_range.h"

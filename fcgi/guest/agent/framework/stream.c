@@ -49,10 +49,16 @@ static void touch(struct stream *stream)
     httpd_resume(&stream->request->http);
 }
 
+static void cut_off(struct stream *stream)
+{
+    stream->state = STREAM_ABORTED;
+    touch(stream);
+}
+
 static void append_encoded(struct stream *stream, const struct buffer *message)
 {
     if (buffer_overflowed(message))
-        stream_abort(stream);
+        cut_off(stream);
     else
         rpc_frame(stream->request, message->data, message->size, &stream->pending);
 }
@@ -103,7 +109,7 @@ static void on_deadline(struct loop_timer *timer)
 
 static void on_peer_gone(struct request *request)
 {
-    stream_abort(request->state);
+    cut_off(request->state);
 }
 
 static int64_t keepalive_interval_ms(const struct request *request, enum stream_framing framing)
@@ -162,7 +168,7 @@ int stream_open(struct request *request, const struct stream_events *events, voi
 static void check_overflow(struct stream *stream)
 {
     if (buffer_overflowed(&stream->pending))
-        stream_abort(stream);
+        cut_off(stream);
 }
 
 void stream_send(struct stream *stream, json_t *message)
@@ -237,17 +243,11 @@ void stream_end(struct stream *stream, const struct rpc_error *error)
     touch(stream);
 }
 
-void stream_abort(struct stream *stream)
-{
-    stream->state = STREAM_ABORTED;
-    touch(stream);
-}
-
 void stream_abort_all(struct agent *agent)
 {
     struct stream *stream;
     LIST_FOREACH(stream, &agent->streams, link)
-    stream_abort(stream);
+    cut_off(stream);
 }
 
 void stream_closed(struct stream *stream)

@@ -75,10 +75,7 @@ bool stream_has_room(struct stream *stream);
 /* End the stream: of envelopes one that says success (error NULL) or an error. */
 void stream_end(struct stream *stream, const struct rpc_error *error);
 
-/* Cut the response off without an end. */
-void stream_abort(struct stream *stream);
-
-/* Cut off all that are open. */
+/* Cut all open responses off without an end. */
 void stream_abort_all(struct agent *agent);
 
 /* Close the stream, at the end of the request. */

@@ -331,11 +331,6 @@ static int await(struct exec *exec, struct request *request, struct rpc_error *e
     return 0;
 }
 
-int exec_begin(struct request *request, struct rpc_error *error)
-{
-    return rpc_check_json(request, error);
-}
-
 static int check_count(struct rpc_error *error)
 {
     return exec_count < EXEC_MAX

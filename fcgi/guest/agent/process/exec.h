@@ -12,7 +12,6 @@
 struct exec_call;
 struct process;
 
-int exec_begin(struct request *request, struct rpc_error *error);
 int exec_finish(struct request *request, struct rpc_error *error);
 void exec_closed(struct request *request);
 

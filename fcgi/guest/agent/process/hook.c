@@ -2,7 +2,6 @@
 #include "agent/process/hook.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "agent/agent.h"

@@ -2,7 +2,6 @@
 #include "agent/process/process_rpc.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "agent/agent.h"
 #include "agent/common/proto.h"

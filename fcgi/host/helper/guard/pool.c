@@ -113,7 +113,7 @@ static uint64_t group_read(const struct guard_pool *pool, unsigned level, uint64
     return btrfs_group_read(pool->groups, name, file);
 }
 
-bool guard_group_exists(const struct guard_pool *pool, unsigned level, uint64_t id)
+static bool group_exists(const struct guard_pool *pool, unsigned level, uint64_t id)
 {
     autofree char *path = xasprintf("%s/%u_%ju", pool->groups, level, (uintmax_t)id);
     return access(path, F_OK) == 0;
@@ -146,9 +146,9 @@ static int limit(const struct guard_pool *pool, uint64_t group, uint64_t bytes)
 int guard_groups_prepare(const struct guard_pool *pool)
 {
     unsigned count;
-    if (!guard_group_exists(pool, 1, 1))
+    if (!group_exists(pool, 1, 1))
         btrfs_group_make(pool->fd, BTRFS_IMAGES);
-    if (guard_group_exists(pool, 1, 0))
+    if (group_exists(pool, 1, 0))
         return 0;
     if (btrfs_group_make(pool->fd, BTRFS_GUESTS) < 0)
         return -1;
@@ -171,10 +171,11 @@ void guard_set_limit(const struct guard_pool *pool)
 
 /* --- subvolumes outside the guests' part --- */
 
-void guard_lean(const struct guard_pool *pool, uint64_t id, uint64_t own)
+/* own: the bytes that the subvolume may write now, beyond its usage. */
+static void lean_one(const struct guard_pool *pool, uint64_t id, uint64_t own)
 {
     uint64_t lean = group_of(2, id);
-    if (guard_group_exists(pool, 2, id))
+    if (group_exists(pool, 2, id))
         return;
     uint64_t used = group_read(pool, 0, id, "referenced");
     uint64_t others = group_read(pool, 1, 0, "referenced");
@@ -186,9 +187,9 @@ void guard_lean(const struct guard_pool *pool, uint64_t id, uint64_t own)
     btrfs_group_leave(pool->fd, id, BTRFS_GUESTS);
 }
 
-void guard_unlean(const struct guard_pool *pool, uint64_t id)
+static void unlean_one(const struct guard_pool *pool, uint64_t id)
 {
-    if (guard_group_exists(pool, 0, id)) {
+    if (group_exists(pool, 0, id)) {
         btrfs_group_join(pool->fd, id, BTRFS_GUESTS);
         btrfs_group_leave(pool->fd, id, group_of(2, id));
     }
@@ -202,7 +203,7 @@ void guard_lean_all(const struct guard_pool *pool)
     for (unsigned i = 0; i < count; i++)
         if (group_read(pool, 0, ids[i], "max_referenced") &&
             group_read(pool, 0, ids[i], "referenced") < pool->guarantee)
-            guard_lean(pool, ids[i], 0);
+            lean_one(pool, ids[i], 0);
 }
 
 void guard_unlean_all(const struct guard_pool *pool, bool but_there)
@@ -210,19 +211,19 @@ void guard_unlean_all(const struct guard_pool *pool, bool but_there)
     unsigned count;
     autofree uint64_t *ids = guard_group_list(pool->groups, 2, &count);
     for (unsigned i = 0; i < count; i++)
-        if (!but_there || !guard_group_exists(pool, 0, ids[i]))
-            guard_unlean(pool, ids[i]);
+        if (!but_there || !group_exists(pool, 0, ids[i]))
+            unlean_one(pool, ids[i]);
 }
 
 static void join(struct guard_pool *pool, uint64_t id)
 {
-    if (!guard_group_exists(pool, 1, 0) || guard_pool_hold(pool) < 0)
+    if (!group_exists(pool, 1, 0) || guard_pool_hold(pool) < 0)
         return;
     if (guard_is_full(&pool->room))
-        guard_lean(pool, id, OWN_ROOM);
+        lean_one(pool, id, OWN_ROOM);
     else
         guard_set_limit(pool); /* there may be room since the guard's last check */
-    if (!guard_group_exists(pool, 2, id))
+    if (!group_exists(pool, 2, id))
         btrfs_group_join(pool->fd, id, BTRFS_GUESTS);
 }
 

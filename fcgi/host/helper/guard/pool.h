@@ -44,8 +44,6 @@ void guard_pool_let_go(struct guard_pool *pool);
 
 /* --- calls that need the lock --- */
 
-bool guard_group_exists(const struct guard_pool *pool, unsigned level, uint64_t id);
-
 /* Return the ids of the groups of a level, in no order; the caller frees them. */
 uint64_t *guard_group_list(const char *groups, unsigned level, unsigned *count);
 
@@ -55,14 +53,10 @@ int guard_groups_prepare(const struct guard_pool *pool);
 
 void guard_set_limit(const struct guard_pool *pool);
 
-/* Take a subvolume out of the guests' part. own: the bytes that it may write now, beyond its
- * usage. */
-void guard_lean(const struct guard_pool *pool, uint64_t id, uint64_t own);
-/* Return a subvolume to the guests' part, or delete the group of a deleted subvolume. */
-void guard_unlean(const struct guard_pool *pool, uint64_t id);
-/* Call guard_lean() for all subvolumes that hold less than the guarantee. */
+/* Take all subvolumes that hold less than the guarantee out of the guests' part. */
 void guard_lean_all(const struct guard_pool *pool);
-/* Call guard_unlean() for all subvolumes. but_there: only for deleted ones. */
+/* Return all subvolumes to the guests' part, and delete the groups of deleted ones. but_there: only
+ * those of deleted ones. */
 void guard_unlean_all(const struct guard_pool *pool, bool but_there);
 
 /* Register a subvolume, by its id, after incusd has set its size: put it among the guests of the

@@ -9,7 +9,6 @@
  */
 #include "helper/network/ip.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
