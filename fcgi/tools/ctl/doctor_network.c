@@ -82,7 +82,8 @@ void doctor_report_filters(struct doctor *doctor, const json_t *listed)
 
 void doctor_check_filters(struct doctor *doctor, const char *host_url)
 {
-    char *arguments[] = {"/usr/sbin/nft", "-j", "list", "chains", NULL};
+    char *const arguments[] = {(char *)"/usr/sbin/nft", (char *)"-j", (char *)"list",
+                               (char *)"chains", NULL};
     if (!str_starts_with(host_url, "unix://"))
         return;
     autofree char *text = xcalloc(1, CHAINS_MAX);
