@@ -66,9 +66,9 @@ static json_t *state_json(const struct filter_sandbox *sandbox)
                               json_pack("[s, I, I]", answer->name, (json_int_t)answer->address,
                                         (json_int_t)answer->expires_at_ms));
     }
-    return json_pack("{s:o, s:o, s:I, s:I}", "policy", policy_json(&sandbox->wire), "answers",
+    return json_pack("{s:o, s:o, s:I, s:I, s:I}", "policy", policy_json(&sandbox->wire), "answers",
                      answers, "tenant", (json_int_t)sandbox->wire.tenant, "user",
-                     (json_int_t)sandbox->wire.user);
+                     (json_int_t)sandbox->wire.user, "bytes", (json_int_t)sandbox->wire.bytes);
 }
 
 int state_save(const char *directory, const struct filter_sandbox *sandbox, struct error **err)
@@ -163,6 +163,7 @@ static int load_file(const char *path, json_t **json, struct policy_wire *wire, 
         return -1;
     wire->tenant = (uint64_t)json_integer_value(json_object_get(*json, "tenant"));
     wire->user = (uint64_t)json_integer_value(json_object_get(*json, "user"));
+    wire->bytes = (size_t)json_integer_value(json_object_get(*json, "bytes"));
     return 0;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Store a file for each sandbox in the state directory: <address>.json, with its policy and its
- * answered names. It has no secrets of egress rules and no password of an egress proxy, so such a
- * policy has revision 0 in it until the control plane applies the policy again. A rename replaces
- * the file. <address>.ended stays after the end of a sandbox, until its flows are cut. */
+/* Store a file for each sandbox in the state directory: <address>.json, with its policy, the tenant
+ * and the size of the policy, and its answered names. It has no secrets of egress rules and no
+ * password of an egress proxy, so such a policy has revision 0 in it until the control plane
+ * applies the policy again. A rename replaces the file. <address>.ended stays after the end of a
+ * sandbox, until its flows are cut. */
 #pragma once
 
 #include "crypto/authority.h"

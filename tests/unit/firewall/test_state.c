@@ -53,4 +53,35 @@ TEST(files_are_saved_while_there_is_time)
     free(filter);
 }
 
+static void take_numbers(void *context, struct policy_wire *wire, const json_t *answers)
+{
+    struct policy_wire *loaded = context;
+    if (wire->address == loaded->address) {
+        loaded->tenant = wire->tenant;
+        loaded->user = wire->user;
+        loaded->bytes = wire->bytes;
+    }
+    policy_wire_deinit(wire);
+}
+
+/* A policy that no request puts again still counts for its tenant after a restart. */
+TEST(a_file_has_the_tenant_and_the_size_of_its_policy)
+{
+    error_auto err = NULL;
+    struct policy_wire loaded = {.address = 0x0a580004};
+    struct filter_sandbox sandbox = {.address = loaded.address};
+    sandbox.wire = (struct policy_wire){.sandbox_id = xstrdup("sbx_3"),
+                                        .address = loaded.address,
+                                        .revision = 1,
+                                        .tenant = 7,
+                                        .user = 8,
+                                        .bytes = 900};
+    assert_ok(state_save(folder, &sandbox, &err));
+    assert_ok(state_load(folder, take_numbers, &loaded, &err));
+    assert_int_equal(loaded.tenant, 7);
+    assert_int_equal(loaded.user, 8);
+    assert_int_equal(loaded.bytes, 900);
+    policy_wire_deinit(&sandbox.wire);
+}
+
 TEST_GROUP(make_folder, remove_folder)

@@ -160,8 +160,8 @@ static bool is_without_memory(const struct http_request *request)
     return json_is_false(json_object_get(request->json, "memory"));
 }
 
-/* Check whether the sandbox stands still. *moves: it was paused only to move to another host, and
- * resumes there by itself. */
+/* Check whether the sandbox is paused. *moves: only to move to another host, and it resumes there
+ * by itself. */
 static int look_whether_paused(struct api *api, bool *paused, bool *moves, struct error **err)
 {
     const struct sandbox *sandbox = &api->access.sandbox;
