@@ -53,14 +53,16 @@ static void remove_tree(struct removal *removal, const char *name)
         fence_ask_again(removal->fence);
 }
 
-/* Entries of the root with our names: leftovers of a process that ended, or of a raised fence. */
-static void remove_unfinished(struct removal *removal)
+/* Remove entries of the root with our names: leftovers of a process that ended, or of a raised
+ * fence, and trees whose removal found no room. with_files: also new files, which are leftovers as
+ * long as no upload has begun. */
+static void remove_unfinished(struct removal *removal, bool with_files)
 {
     int fd = openat(removal->volume, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *root = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *one;
     while (root && (one = readdir(root)) && !fence_is_raised(removal->fence, removal->generation)) {
-        if (str_starts_with(one->d_name, KEEPER_NAME_NEW))
+        if (with_files && str_starts_with(one->d_name, KEEPER_NAME_NEW))
             unlinkat(removal->volume, one->d_name, 0);
         else if (str_starts_with(one->d_name, KEEPER_NAME_REMOVED))
             remove_tree(removal, one->d_name);
@@ -79,10 +81,10 @@ static void *run(void *context)
     if (removal->name[0])
         remove_tree(removal, removal->name);
     else
-        remove_unfinished(removal);
+        remove_unfinished(removal, true);
     /* Removals that found no room. */
     while (!fence_is_raised(removal->fence, removal->generation) && fence_is_first(removal->fence))
-        remove_unfinished(removal);
+        remove_unfinished(removal, false);
     fence_leave_slow(removal->fence);
     pthread_mutex_lock(&removal->mutex);
     removal->has_ended = true;
