@@ -70,12 +70,6 @@ struct asked {
 
 /* --- shares --- */
 
-static struct tenant tenant_of(const struct filter_sandbox *sandbox)
-{
-    return (struct tenant){sandbox->wire.tenant ? sandbox->wire.tenant : sandbox->address,
-                           sandbox->wire.user};
-}
-
 /* The processor time of this thread. */
 static int64_t used_us(void)
 {
@@ -88,13 +82,13 @@ static int64_t used_us(void)
  * it after seconds. */
 static bool has_time(struct dns_server *server, const struct filter_sandbox *sandbox)
 {
-    const struct tenant tenant = tenant_of(sandbox);
+    const struct tenant tenant = filter_tenant(sandbox);
     return shares_has_room(&server->time, &tenant, clock_monotonic_ms());
 }
 
 static void count_time(struct dns_server *server, const struct filter_sandbox *sandbox, int64_t us)
 {
-    const struct tenant tenant = tenant_of(sandbox);
+    const struct tenant tenant = filter_tenant(sandbox);
     shares_use(&server->time, &tenant, (double)us, clock_monotonic_ms());
 }
 
@@ -283,8 +277,7 @@ static void forward(struct dns_server *server, struct filter_sandbox *sandbox,
     *asked =
         (struct asked){server, sandbox->address, xstrdup(sandbox->wire.sandbox_id), *to, *question};
     const struct resolver_question first = {question->name, question->type,
-                                            sandbox->wire.tenant ? sandbox->wire.tenant
-                                                                 : sandbox->address};
+                                            filter_tenant(sandbox).team};
     sandbox->waiting++;
     if (sandbox->waiting > WAITING_MAX ||
         resolver_ask(server->resolver, &first, on_result, asked) < 0) {

@@ -35,7 +35,7 @@ static int ask_again(struct http_response *response)
 /* Count a request. Returns false when the team or the user has used its share. */
 static bool has_turn(struct filter *filter, const struct filter_sandbox *sandbox)
 {
-    const struct tenant tenant = {sandbox->wire.tenant, sandbox->wire.user};
+    const struct tenant tenant = filter_tenant(sandbox);
     int64_t now_ms = clock_monotonic_ms();
     if (!shares_has_room(&filter->egress_requests, &tenant, now_ms))
         return false;

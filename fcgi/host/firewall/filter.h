@@ -55,6 +55,14 @@ struct filter_sandbox {
     struct filter_sandbox *next;
 };
 
+/* Return the tenant of a sandbox for shares. A sandbox whose policy names no team, as policies of
+ * earlier versions did not, is a tenant of its own. */
+static inline struct tenant filter_tenant(const struct filter_sandbox *sandbox)
+{
+    return (struct tenant){sandbox->wire.tenant ? sandbox->wire.tenant : sandbox->address,
+                           sandbox->wire.user};
+}
+
 /* Addresses of ended sandboxes: see stale_flows.h. */
 struct filter_ended {
     uint32_t *addresses; /* in rising order */
