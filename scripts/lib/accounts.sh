@@ -52,7 +52,8 @@ accounts_images_drop()
         done
 }
 
-# accounts_template: a new version when the image is a new one.
+# accounts_template: a new version when the image is a new one. The operator may have made another template the default,
+# which the option --default refuses.
 accounts_template()
 {
     local key
@@ -62,7 +63,7 @@ accounts_template()
         echo "version for image $key is there"
         return 0
     fi
-    ctl template add "$TEMPLATE" --image "$IMAGE_ALIAS" --cpu 1 --memory-mb 512 --default
+    ctl template add "$TEMPLATE" --image "$IMAGE_ALIAS" --cpu 1 --memory-mb 512
     printf '%s\n' "$key" >"$MARKS_DIR/template"
     accounts_images_drop
 }

@@ -19,7 +19,7 @@ join_places()
 # join_resolvers: no sandbox of this machine reaches a resolver that listens only inside the front node.
 join_resolvers()
 {
-    [[ ,${JOIN_RESOLVERS// /} =~ ,(127\.|\[?::1) ]] || return 0
+    [[ ,${JOIN_RESOLVERS//[[:space:]]/,} =~ ,(127\.|\[?::1) ]] || return 0
     JOIN_RESOLVERS=
     note "dns_upstreams of the front node names a resolver on that machine; here, the resolvers in /etc/resolv.conf answer"
 }
@@ -54,12 +54,13 @@ join_incus()
     installed_incus
 }
 
-# join_pool: sandlot-pool and sandlot-limits find a pool and a project that have other names than usual in pool.env.
+# join_pool: sandlot-pool and sandlot-limits find a pool and a project that have other names than usual in pool.env. The
+# file may name those of an earlier token.
 join_pool()
 {
     local file=$ETC_DIR/pool.env
 
-    if [[ $POOL != sandlot || $PROJECT != sandlot ]]; then
+    if [[ $POOL != sandlot || $PROJECT != sandlot ]] || grep -qs '^SANDLOT_\(POOL\|PROJECT\)=' "$file"; then
         {
             [[ ! -e $file ]] || grep -v '^SANDLOT_\(POOL\|PROJECT\)=' "$file" || true
             printf 'SANDLOT_POOL=%s/storage-pools/%s\nSANDLOT_PROJECT=%s\n' "$INCUS_STATE" "$POOL" "$PROJECT"

@@ -215,8 +215,16 @@ static int refuse_foreign(struct ctl *ctl, const struct host *host, struct error
     struct runtime_listing *list = NULL;
     size_t count = 0, foreign;
     error_auto unlisted = NULL;
-    if (list_sandboxes(ctl, host, &list, &count, &unlisted) < 0)
-        return 0; /* no project yet, or prepare() reports the reason */
+    if (list_sandboxes(ctl, host, &list, &count, &unlisted) < 0) {
+        if (unlisted->code != ERR_RUNTIME_UNAVAILABLE)
+            return 0; /* no project yet, or prepare() reports the reason */
+        error_move(err, &unlisted);
+        return error_context(
+            err,
+            "host %s was not added, because its Incus does not list its instances; "
+            "run the same command again",
+            host->name);
+    }
     int result = count_foreign(ctl, list, count, &foreign, err);
     runtime_listing_free(list, count);
     if (result < 0 || !foreign)

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A deployment that is filled, backed up, lost, and taken up again elsewhere from its backup."""
 
+import http.server
 import ipaddress
 import json
+import os
 import pathlib
 import re
 import secrets
+import socketserver
 import subprocess
+import threading
 
 import pytest
 
@@ -190,6 +194,42 @@ def test_a_new_host_whose_sandboxes_have_no_row_is_refused(stack, account, deplo
         assert "--delete-sandboxes" in refused.stderr
         assert other.query("SELECT name FROM hosts WHERE name = 'again'") == ()
         other.ctl(*words, "--delete-sandboxes")
+
+
+class Starting(http.server.BaseHTTPRequestHandler):
+    """An Incus that shows its machine, and lists no instances yet."""
+
+    def do_GET(self):
+        if self.path.split("?")[0] == "/1.0":
+            status = 200
+            answer = {"type": "sync", "metadata": {"environment": {"kernel_architecture": os.uname().machine}}}
+        else:
+            status = 503
+            answer = {"type": "error", "error_code": status, "error": "Incus is starting"}
+        body = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_new_host_that_does_not_list_its_sandboxes_is_refused(other, tmp_path):
+    """It may have some, which a dispatcher would delete."""
+    first = ipaddress.ip_address(other.host["address_range"].split("/")[0])
+    other.query("INSERT INTO leases (name, holder, until_ms) VALUES ('host.monitors', 'a test', 4102444800000)")
+    with socketserver.ThreadingUnixStreamServer(str(tmp_path / "incus"), Starting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            refused = other.run("host", "add", "again", "--url", f"unix://{tmp_path / 'incus'}", "--project", other.project,
+                                "--pool", other.host["pool"], "--range", f"{first + 8}/29",
+                                "--nic-prefix", other.host["nic_prefix"], "--vcpus", "1", "--memory-mb", "64")
+        finally:
+            server.shutdown()
+    assert refused.returncode != 0 and "was not added" in refused.stderr, refused
+    assert other.query("SELECT name FROM hosts WHERE name = 'again'") == ()
 
 
 def test_a_backup_takes_from_the_one_before_what_has_not_changed(stack, account, tmp_path):
