@@ -382,14 +382,15 @@ static int run_step(struct recipe_place *place, unsigned step, const struct reci
     json_auto_t *envs = json_copy(as->envs);
     const struct recipe_setting with = {
         .user = *user ? user : as->user, .cwd = as->cwd, .envs = envs};
-    if (recipe_setting_add_open(json_object_get(one, "open_variables"), envs, err) < 0)
+    /* The plan has put the values of open_variables into these texts. */
+    recipe_setting_expand(json_object_get(one, "open_at"), as->envs, program);
+    if (recipe_setting_add_open(place, json_object_get(one, "open_variables"), envs, err) < 0)
         return -1;
     json_object_update(envs, json_object_get(one, "variables"));
     json_object_update(envs, json_object_get(one, "proxies"));
-    if (recipe_mount_prepare(place, step, &with, err) < 0 ||
+    if (recipe_mount_prepare(place, step, as, err) < 0 ||
         recipe_secrets_put(place, step, with.user, envs, err) < 0)
         return -1;
-    recipe_setting_expand(json_object_get(one, "open_at"), envs, program);
     if (shell_at)
         recipe_setting_put_shell(place->shell, (size_t)json_integer_value(shell_at), program);
     return program ? start_program(place, step, &with, json_incref(program), err)

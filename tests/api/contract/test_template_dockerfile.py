@@ -229,7 +229,9 @@ def test_ports_folders_and_arguments_have_variables_of_the_base(account, stack):
     again = api.post(f"/v1/templates/{name}/versions", {"dockerfile": f"""FROM {name}
 EXPOSE $PORT ${{OTHER:-9000}}
 ARG LEVEL=${{LEVEL:-deep}} STORE=${{STORE:-none}}
+ARG OWN=${{OWN:-/own}}/cache
 RUN echo $LEVEL $STORE >/levels
+RUN --mount=type=cache,target=$OWN test -d $OWN && test ! -e $OWN/cache
 RUN --mount=type=cache,target=$STORE/a echo x >/store/a/file && ls -A /store/a >/seen
 RUN test ! -e /store/a/file
 """})
