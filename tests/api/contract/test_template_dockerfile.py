@@ -207,9 +207,9 @@ RUN for f in un g G; do id -$f; done >/tmp/numbers
 
 
 def test_a_dockerfile_on_a_template_takes_the_number_of_its_user(account, stack):
-    """`user` comes again behind the last step, with the same number."""
+    """`user` comes again behind the last step, with the same number, before the ready command."""
     api, name = account.api, slug()
-    create(api, name, dockerfile=f"""FROM {stack.template}
+    create(api, name, ready_command="id user", dockerfile=f"""FROM {stack.template}
 RUN ! id 1000 && groupadd -g 1000 rails && useradd -u 1000 -g 1000 -m rails
 USER rails
 """)
