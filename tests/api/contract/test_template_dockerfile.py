@@ -278,8 +278,8 @@ def test_an_archive_of_a_system_is_unpacked_over_an_empty_image(account, stack):
     busybox = "/usr/lib/sandlot/busybox"
     result = Sandbox.create(api, template=name).data.run("/bin/sh", "-c", f"{busybox} readlink /bin; {busybox} cat /usr/bin/made /bin/mark")
     assert result.stdout.decode().split() == ["usr/bin", "made", "mark"], result
-    create(api, other := slug(), context=HASH, dockerfile=f"FROM {stack.template}\nADD broken.tar.gz /opt/\n")
-    assert "line 2: copy /opt/: the command ended with status" in built(api, other, 1, "failed", timeout_s=120)["log"]
+    create(api, other := slug(), context=HASH, dockerfile=f"FROM {stack.template}\nADD system.tar.gz /srv/\nADD broken.tar.gz /opt/\n")
+    assert "line 3: copy /opt/: the command ended with status" in built(api, other, 1, "failed", timeout_s=120)["log"]
 
 
 @pytest.mark.long
