@@ -11,12 +11,12 @@
 #include "base/str.h"
 #include "dockerfile/dockerfile_walk.h"
 
-#define SECOND_NS    UINT64_C(1000000000)
-#define DURATION_MAX UINT64_C(4000000) /* of its numbers, and of its seconds */
-#define PORTS_MAX    64
-#define VOLUMES_MAX  64
-#define DIGITS       "0123456789"
-#define ID_MAX       65535 /* of a user or a group in a sandbox */
+#define SECOND_NS        UINT64_C(1000000000)
+#define DURATION_MAX     UINT64_C(4000000) /* of its numbers, and of its seconds */
+#define VOLUMES_MAX      64
+#define TOO_MANY_VOLUMES "a stage has at most %d volumes."
+#define DIGITS           "0123456789"
+#define ID_MAX           65535 /* of a user or a group in a sandbox */
 
 /* Make folders. The words before their names are VOLUME_WORDS. */
 #define VOLUME_WORDS 4
@@ -353,6 +353,8 @@ bool dockerfile_ports_read(char *text, json_t *ports)
         if (!end || (*end && !str_equal(end, "/tcp") && !str_equal(end, "/udp") &&
                      !str_equal(end, "/sctp")))
             return false;
+        if (json_array_size(ports) > DOCKERFILE_PORTS_MAX)
+            return false;
         json_array_append_new(ports, *end ? json_string(one) : json_sprintf("%s/tcp", one));
     }
     return true;
@@ -381,13 +383,15 @@ int dockerfile_walk_expose(struct dockerfile_walk *walk, struct error **err)
         if (result < 0)
             return -1;
         json_t *list = value.is_open ? list_of(walk, DOCKERFILE_OPEN_PORTS) : ports;
+        bool fits = value.is_open || dockerfile_ports_read(text, list);
         if (value.is_open)
             json_array_append_new(list, json_string(text));
-        else if (!dockerfile_ports_read(text, list))
+        if (json_array_size(list) > DOCKERFILE_PORTS_MAX)
+            return walk_refuse(walk, word.at, err, "EXPOSE takes at most %d ports.",
+                               DOCKERFILE_PORTS_MAX);
+        if (!fits)
             return walk_refuse(walk, word.at, err,
                                "write a port or a range, such as 80, 53/udp or 8000-8010.");
-        if (json_array_size(list) > PORTS_MAX)
-            return walk_refuse(walk, word.at, err, "EXPOSE takes at most %d ports.", PORTS_MAX);
     }
     return 0;
 }
@@ -401,7 +405,7 @@ static int add_volume(const struct dockerfile_walk *walk, size_t at, const char 
                            "VOLUME takes absolute paths of at most %d bytes, such as /data.",
                            DOCKERFILE_PATH_MAX);
     if (json_array_size(volumes) == VOLUMES_MAX)
-        return walk_refuse(walk, at, err, "a stage has at most %d volumes.", VOLUMES_MAX);
+        return walk_refuse(walk, at, err, TOO_MANY_VOLUMES, VOLUMES_MAX);
     json_array_append_new(volumes, json_string(path));
     return 0;
 }
@@ -417,6 +421,8 @@ static int take_path(const struct dockerfile_walk *walk, struct dockerfile_value
 {
     autofree char *text = value.text;
     size_t place = VOLUME_WORDS + json_array_size(folders->paths);
+    if (value.is_open && json_array_size(folders->open_at) == VOLUMES_MAX)
+        return walk_refuse(walk, walk->one->rest, err, TOO_MANY_VOLUMES, VOLUMES_MAX);
     if (value.is_open)
         json_array_append_new(folders->open_at, json_integer((json_int_t)place));
     else if (add_volume(walk, walk->one->rest, text, err) < 0)

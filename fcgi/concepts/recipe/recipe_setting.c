@@ -259,16 +259,18 @@ void recipe_setting_put_shell(const json_t *shell, size_t at, json_t *program)
         json_array_insert(program, at + i, word);
 }
 
-int recipe_setting_add_open(const json_t *opens, json_t *envs, struct error **err)
+int recipe_setting_add_open(const struct recipe_place *place, const json_t *opens, json_t *envs,
+                            struct error **err)
 {
-    json_auto_t *fresh = json_object();
+    json_auto_t *fresh = json_object(), *known = json_copy(envs);
     size_t size = 0;
+    add_path(place, known);
     const char *name;
     json_t *value;
     json_object_foreach ((json_t *)(uintptr_t)opens, name, value) {
-        if (json_object_get(envs, name))
+        if (json_object_get(known, name))
             continue;
-        autofree char *text = recipe_expand(json_string_value(value), envs);
+        autofree char *text = recipe_expand(json_string_value(value), known);
         size += strlen(text);
         if (size > RECIPE_ENVS_MAX)
             return error_set(err, ERR_INVALID_REQUEST,

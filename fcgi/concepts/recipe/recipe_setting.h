@@ -50,7 +50,8 @@ void recipe_setting_put_shell(const json_t *shell, size_t at, json_t *program);
 
 /* Add variables whose values name other ones, except those that exist. Errors: ERR_INVALID_REQUEST
  * (they have more than RECIPE_ENVS_MAX bytes). */
-int recipe_setting_add_open(const json_t *opens, json_t *envs, struct error **err);
+int recipe_setting_add_open(const struct recipe_place *place, const json_t *opens, json_t *envs,
+                            struct error **err);
 
 /* Expand the texts of a list at these places; NULL: none. */
 void recipe_setting_expand(const json_t *places, const json_t *envs, json_t *texts);

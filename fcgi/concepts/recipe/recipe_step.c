@@ -124,8 +124,7 @@ static const char ready_script[] = TOOLS
     "  sleep 0.5\n"
     "done\n"
     "check \"$2\"\n";
-/* Arguments: the defaults for sandboxes, the number of the start command; not empty: add root and
- * the user of sandboxes, as finish.py of the template of builders does. A package of a step may
+/* Arguments: the defaults for sandboxes, the number of the start command. A package of a step may
  * have installed an init of its own. */
 static const char clean_script[] =
     TOOLS "set -e; p=$(head -c 16 " WORK_DIR "/$2.pid 2>/dev/null || true)\n"
@@ -135,15 +134,6 @@ static const char clean_script[] =
           "\nagent=/usr/lib/sandlot/sandlot-agent; [ ! -d /usr/lib/sandlot/tools ] ||"
           " [ \"$(readlink /sbin/init)\" = $agent ] ||"
           " { mkdir -p /sbin; rm -f /sbin/init; ln -s $agent /sbin/init; }\n"
-          "if [ -n \"$3\" ]; then\n"
-          "  add() { [ -z \"$(tail -c 1 $1)\" ] || echo >>$1; echo \"$2\" >>$1; }\n"
-          "  shell=/bin/sh; [ ! -x /bin/bash ] || shell=/bin/bash\n"
-          "  grep -q '^root:' /etc/passwd || add /etc/passwd root:x:0:0:root:/root:$shell\n"
-          "  grep -q '^user:' /etc/passwd || {\n"
-          "    grep -q '^[^:]*:[^:]*:1000:' /etc/group || add /etc/group user:x:1000:\n"
-          "    add /etc/passwd \"user:x:1000:1000::/home/user:$shell\"\n"
-          "    [ ! -f /etc/shadow ] || add /etc/shadow 'user:*:19000:0:99999:7:::'\n"
-          "    [ -d /home/user ] || { mkdir -p /home/user; chown 1000:1000 /home/user; }; }; fi\n"
           /* The last exchange of roots deletes its folder at the same time. */
           "n=0; until rm -rf " IMAGE_DIR "*"
           " 2>/dev/null; do n=$((n + 1)); [ $n -lt 50 ]; sleep 0.2; done";
@@ -382,14 +372,15 @@ static int run_step(struct recipe_place *place, unsigned step, const struct reci
     json_auto_t *envs = json_copy(as->envs);
     const struct recipe_setting with = {
         .user = *user ? user : as->user, .cwd = as->cwd, .envs = envs};
-    if (recipe_setting_add_open(json_object_get(one, "open_variables"), envs, err) < 0)
+    /* The plan has put the values of open_variables into these texts. */
+    recipe_setting_expand(json_object_get(one, "open_at"), as->envs, program);
+    if (recipe_setting_add_open(place, json_object_get(one, "open_variables"), envs, err) < 0)
         return -1;
     json_object_update(envs, json_object_get(one, "variables"));
     json_object_update(envs, json_object_get(one, "proxies"));
-    if (recipe_mount_prepare(place, step, &with, err) < 0 ||
+    if (recipe_mount_prepare(place, step, as, err) < 0 ||
         recipe_secrets_put(place, step, with.user, envs, err) < 0)
         return -1;
-    recipe_setting_expand(json_object_get(one, "open_at"), envs, program);
     if (shell_at)
         recipe_setting_put_shell(place->shell, (size_t)json_integer_value(shell_at), program);
     return program ? start_program(place, step, &with, json_incref(program), err)
@@ -549,14 +540,6 @@ static bool starts_later(const struct recipe_place *place)
             has_services(place));
 }
 
-/* Return whether the end of the build adds root and the user of sandboxes, if they are missing.
- * Some builds begin without this user, and steps on an image may replace its list of users. */
-static bool adds_users(const struct recipe_place *place)
-{
-    return recipe_step_is_image(place, 0) ||
-           json_is_true(json_object_get(recipe_step_at(place, 0), RECIPE_WITHOUT_USER));
-}
-
 static int begin_end(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
                      enum recipe_start *begun, struct error **err)
 {
@@ -569,6 +552,8 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct rec
     snprintf(number, sizeof number, "%u", count + RECIPE_END_START);
     switch ((enum recipe_end)(step - count)) {
     case RECIPE_END_START:
+        if (recipe_users_add(place, err) < 0)
+            return -1;
         if (!*start_command && is_image)
             return error_set(err, ERR_INVALID_REQUEST,
                              "start_image_command needs a template from an image with an entry "
@@ -600,9 +585,7 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct rec
                          "The variables and the commands of the version have more than %d KiB.",
                          DEFAULTS_MAX >> 10);
     return recipe_step_start(place, step, NULL,
-                             json_pack("[s, s, s, s, s]", clean_script, "sh", told, number,
-                                       adds_users(place) ? "1" : ""),
-                             err);
+                             json_pack("[s, s, s, s]", clean_script, "sh", told, number), err);
 }
 
 int recipe_step_begin(struct recipe_place *place, unsigned step, enum recipe_start *begun,

@@ -14,8 +14,12 @@
 #define COMMANDS_MAX ((size_t)1 << 20) /* bytes of the commands of a step */
 #define BLANKS       " \t\r\\"
 #define ENDS         ";&|()`<>\n" /* of a command */
+/* Characters of numbers, of variables, and of names, also in a path or an option. */
+#define DIGITS       "0123456789"
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_" DIGITS
+#define PATH_LETTERS NAME_LETTERS "-./"
 
-/* Remove the user from the lists. The last step of the build adds him again. */
+/* Remove the user from the lists; add_script adds him again. */
 static const char aside_script[] = RECIPE_TOOLS
     "set -e; umask 077; grep -q '^" USER ":[^:]*:" NUMBER ":' /etc/passwd || exit 0\n"
     "drop() { [ -f $1 ] || return 0; grep -v '^" USER ":' $1 >$1.sandlot || [ $? = 1 ]\n"
@@ -23,6 +27,17 @@ static const char aside_script[] = RECIPE_TOOLS
     "drop /etc/passwd; drop /etc/shadow\n"
     "if grep -q '^" USER ":[^:]*:" NUMBER ":' /etc/group; then\n"
     "  drop /etc/group; drop /etc/gshadow; fi";
+/* Add root and the user where they are missing, as finish.py of the template of builders does. */
+static const char add_script[] = RECIPE_TOOLS
+    "set -e; umask 022; shell=/bin/sh; [ ! -x /bin/bash ] || shell=/bin/bash\n"
+    "add() { [ -z \"$(tail -c 1 $1)\" ] || echo >>$1; echo \"$2\" >>$1; }\n"
+    "grep -q '^root:' /etc/passwd || add /etc/passwd root:x:0:0:root:/root:$shell\n"
+    "grep -q '^" USER ":' /etc/passwd || {\n"
+    "  grep -q '^[^:]*:[^:]*:" NUMBER ":' /etc/group || add /etc/group " USER ":x:" NUMBER ":\n"
+    "  add /etc/passwd \"" USER ":x:" NUMBER ":" NUMBER "::/home/" USER ":$shell\"\n"
+    "  [ ! -f /etc/shadow ] || add /etc/shadow '" USER ":*:19000:0:99999:7:::'\n"
+    "  [ -d /home/" USER " ] || { mkdir -p /home/" USER "; chown " NUMBER ":" NUMBER " /home/" USER
+    "; }; }";
 
 /* --- commands --- */
 
@@ -55,7 +70,7 @@ static bool next_word(const char **text, char word[WORD_SIZE])
     }
     word[size] = '\0';
     *text = at;
-    return *at != '>' || !size || word[strspn(word, "0123456789")]; /* not the 2 of "2>file" */
+    return *at != '>' || !size || word[strspn(word, DIGITS)]; /* not the 2 of "2>file" */
 }
 
 static enum act act_of(const char *word)
@@ -133,25 +148,23 @@ struct acts {
     bool adds, adds_user, changes_number, removes, has_number;
 };
 
-/* Return whether a text, or any text of a list or an object, has this part. is_word: as a word of
- * its own, and not in a path or an option. */
-static bool mentions(const json_t *value, const char *part, bool is_word)
+/* Return whether a text, or any text of a list or an object, has this part, without one of these
+ * characters before or after it. */
+static bool mentions(const json_t *value, const char *part, const char *letters)
 {
-    static const char letters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./";
     const char *name, *text = json_string_value(value);
     size_t at, length = strlen(part);
     json_t *one;
     for (const char *found = text; found && (found = strstr(found, part)); found++)
-        if (!is_word || ((found == text || !strchr(letters, found[-1])) &&
-                         (!found[length] || !strchr(letters, found[length]))))
+        if ((found == text || !strchr(letters, found[-1])) &&
+            (!found[length] || !strchr(letters, found[length])))
             return true;
     json_array_foreach ((json_t *)(uintptr_t)value, at, one) {
-        if (mentions(one, part, is_word))
+        if (mentions(one, part, letters))
             return true;
     }
     json_object_foreach ((json_t *)(uintptr_t)value, name, one) {
-        if (mentions(one, part, is_word))
+        if (mentions(one, part, letters))
             return true;
     }
     return false;
@@ -184,11 +197,11 @@ static void read_step(const json_t *variables, const json_t *step, struct acts *
     read_commands(variables, arguments, acts);
     /* A program can also be in quotes, as in bash -c "useradd app". */
     for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
-        acts->adds = acts->adds ||
-                     (programs[i].act == ADD && mentions(arguments, programs[i].program, false));
+        acts->adds =
+            acts->adds || (programs[i].act == ADD && mentions(arguments, programs[i].program, ""));
     for (size_t i = 0; i < ARRAY_SIZE(members); i++)
         acts->has_number =
-            acts->has_number || mentions(json_object_get(step, members[i]), NUMBER, false);
+            acts->has_number || mentions(json_object_get(step, members[i]), NUMBER, DIGITS);
 }
 
 /* Return the names of the variables whose value, or default, is the name of the user; a new
@@ -223,14 +236,36 @@ static struct acts read_acts(const json_t *recipe)
     return acts;
 }
 
+/* Return whether a text names one of these variables: $NAME, ${NAME} or ${NAME…}. */
+static bool names_variable(const json_t *variables, const char *text)
+{
+    for (; (text = strchr(text, '$')); text++) {
+        const char *from = text + 1 + (text[1] == '{');
+        char name[WORD_SIZE] = "";
+        size_t length = strspn(from, NAME_LETTERS);
+        if (length < sizeof name)
+            memcpy(name, from, length);
+        if (json_object_get(variables, name))
+            return true;
+    }
+    return false;
+}
+
+/* Return whether a step names the user, or a variable with this value. */
 static bool names_user(const json_t *recipe)
 {
-    size_t at;
-    json_t *step;
-    json_array_foreach (json_object_get(recipe, "steps"), at, step) {
-        if (mentions(json_object_get(step, "arguments"), USER, true) ||
-            mentions(json_object_get(step, "user"), USER, true))
+    const json_t *steps = json_object_get(recipe, "steps");
+    json_auto_t *variables = variables_of(steps);
+    size_t at, i;
+    json_t *step, *word;
+    json_array_foreach ((json_t *)(uintptr_t)steps, at, step) {
+        if (mentions(json_object_get(step, "arguments"), USER, PATH_LETTERS) ||
+            mentions(json_object_get(step, "user"), USER, PATH_LETTERS) ||
+            names_variable(variables, recipe_text(step, "user")))
             return true;
+        json_array_foreach (json_object_get(step, "arguments"), i, word)
+            if (names_variable(variables, json_string_value(word)))
+                return true;
     }
     return false;
 }
@@ -261,6 +296,14 @@ json_t *recipe_on_template(const json_t *recipe)
     json_array_extend(steps, json_object_get(recipe, "steps"));
     json_object_set_new(whole, "steps", steps);
     return whole;
+}
+
+int recipe_users_add(struct recipe_place *place, struct error **err)
+{
+    if (!recipe_step_is_image(place, 0) &&
+        !json_is_true(json_object_get(recipe_step_at(place, 0), RECIPE_WITHOUT_USER)))
+        return 0;
+    return recipe_place_call(place, json_pack("[s, s]", "-c", add_script), NULL, err);
 }
 
 bool recipe_keeps_user(const json_t *step, const char *user)

@@ -9,6 +9,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/error.h"
+
+struct recipe_place;
+
 /* Member of the first step: true if the build adds the user of sandboxes behind the last step. */
 #define RECIPE_WITHOUT_USER "without_user"
 
@@ -20,6 +24,11 @@ bool recipe_adds_user(const json_t *recipe);
  * the way of a Dockerfile's steps, and no step names him, a step in front removes him. A new
  * reference. */
 json_t *recipe_on_template(const json_t *recipe);
+
+/* Add root and the user of sandboxes behind the last step, if they are missing: some builds begin
+ * without this user, and steps on an image may replace its list of users. The start command may
+ * run as the user. Errors: those of recipe_place_call(). */
+int recipe_users_add(struct recipe_place *place, struct error **err);
 
 /* Return whether the step of recipe_on_template() does nothing, because the commands of this base
  * run as the user of sandboxes. user: of the commands. */

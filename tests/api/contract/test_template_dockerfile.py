@@ -207,9 +207,9 @@ RUN for f in un g G; do id -$f; done >/tmp/numbers
 
 
 def test_a_dockerfile_on_a_template_takes_the_number_of_its_user(account, stack):
-    """`user` comes again behind the last step, with the same number."""
+    """`user` comes again behind the last step, with the same number, before the ready command."""
     api, name = account.api, slug()
-    create(api, name, dockerfile=f"""FROM {stack.template}
+    create(api, name, ready_command="id user", dockerfile=f"""FROM {stack.template}
 RUN ! id 1000 && groupadd -g 1000 rails && useradd -u 1000 -g 1000 -m rails
 USER rails
 """)
@@ -229,7 +229,9 @@ def test_ports_folders_and_arguments_have_variables_of_the_base(account, stack):
     again = api.post(f"/v1/templates/{name}/versions", {"dockerfile": f"""FROM {name}
 EXPOSE $PORT ${{OTHER:-9000}}
 ARG LEVEL=${{LEVEL:-deep}} STORE=${{STORE:-none}}
+ARG OWN=${{OWN:-/own}}/cache
 RUN echo $LEVEL $STORE >/levels
+RUN --mount=type=cache,target=$OWN test -d $OWN && test ! -e $OWN/cache
 RUN --mount=type=cache,target=$STORE/a echo x >/store/a/file && ls -A /store/a >/seen
 RUN test ! -e /store/a/file
 """})
@@ -276,8 +278,8 @@ def test_an_archive_of_a_system_is_unpacked_over_an_empty_image(account, stack):
     busybox = "/usr/lib/sandlot/busybox"
     result = Sandbox.create(api, template=name).data.run("/bin/sh", "-c", f"{busybox} readlink /bin; {busybox} cat /usr/bin/made /bin/mark")
     assert result.stdout.decode().split() == ["usr/bin", "made", "mark"], result
-    create(api, other := slug(), context=HASH, dockerfile=f"FROM {stack.template}\nADD broken.tar.gz /opt/\n")
-    assert "line 2: copy /opt/: the command ended with status" in built(api, other, 1, "failed", timeout_s=120)["log"]
+    create(api, other := slug(), context=HASH, dockerfile=f"FROM {stack.template}\nADD system.tar.gz /srv/\nADD broken.tar.gz /opt/\n")
+    assert "line 3: copy /opt/: the command ended with status" in built(api, other, 1, "failed", timeout_s=120)["log"]
 
 
 @pytest.mark.long

@@ -207,6 +207,10 @@ TEST(is_bounded)
         {"FROM x\nARG A=12345678\nARG A=$A$A$A$A$A$A$A$A\nARG A=$A$A$A$A$A$A$A$A\n"
          "ARG A=$A$A$A$A$A$A$A$A\nARG A=$A$A$A$A\n",
          "LABEL a=$A a=$A\n", 150, "too long together"},
+        {"FROM x\nEXPOSE", " 80", 65, "at most 64 ports"},
+        {"FROM x\nEXPOSE", " $A", 65, "at most 64 ports"},
+        {"FROM x\nVOLUME", " /a", 65, "at most 64 volumes"},
+        {"FROM x\nVOLUME", " $A", 65, "at most 64 volumes"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         const struct dockerfile_build build = {.context = HASH};

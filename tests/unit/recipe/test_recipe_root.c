@@ -87,6 +87,8 @@ TEST(a_dockerfile_that_adds_our_user_or_number_begins_without_our_user)
         {"[" RUN("useradd app", "") ", {\"type\": \"copy\", \"user\": \"1000:1000\", \"line\": 3}]",
          true},
         {"[" RUN("bash -c 'useradd -u 1000 app'", "") "]", true},
+        {"[" RUN("useradd -u1000 app", "") "]", true},
+        {"[" RUN("useradd -u 10001 app; chown 21000:31000 /a", "") "]", false},
         {"[{\"type\": \"run\", \"arguments\": [\"useradd app\"], \"line\": 1000},"
          " {\"type\": \"copy\", \"files\": \"1000\", \"line\": 3}]",
          false},
@@ -145,6 +147,9 @@ TEST(a_dockerfile_on_a_template_begins_with_a_step_that_removes_our_user)
          false},
         {"[" RUN("groupadd -g 1000 a && usermod -aG a user", "") "]", false},
         {"[" RUN("useradd -u 1000 app && su user -c id", "") "]", false},
+        {"[" RUN("useradd -u 1000 app && chown $U /a", ", \"variables\": {\"U\": \"user\"}") "]",
+         false},
+        {"[" RUN("useradd -u 1000 app", ", \"variables\": {\"DB_USER\": \"user\"}") "]", true},
         {"[{\"type\": \"run\", \"command\": \"useradd -u 1000 app\"}]", false},
     };
     static const struct recipe_image base = {.name = "t", .is_template = true};

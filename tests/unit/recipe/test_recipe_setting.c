@@ -254,6 +254,18 @@ TEST(the_base_names_ports)
     json_decref(place.defaults);
 }
 
+TEST(the_base_names_no_end_of_ports)
+{
+    json_auto_t *ports = json_array();
+    char text[4000];
+    memset(text, '1', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (size_t i = 1; i < sizeof text; i += 2)
+        text[i] = ' ';
+    assert_false(dockerfile_ports_read(text, ports));
+    assert_in_range(json_array_size(ports), 1, DOCKERFILE_PORTS_MAX + 1);
+}
+
 TEST(places_of_a_program_name_variables)
 {
     json_auto_t *program = json_pack("[s, s, s]", "$A", "${A}/b", "\\$A");
@@ -269,20 +281,24 @@ TEST(places_of_a_program_name_variables)
 TEST(open_variables_do_not_replace_those_of_the_base)
 {
     json_auto_t *opens =
-        json_pack("{s:s, s:s, s:s}", "BASE", "${BASE:-1}", "OWN", "${OWN:-2}", "BOTH", "$OWN$BASE");
+        json_pack("{s:s, s:s, s:s, s:s, s:s}", "BASE", "${BASE:-1}", "OWN", "${OWN:-2}", "BOTH",
+                  "$OWN$BASE", "MORE", "/x:$PATH", "PATH", "/y");
     json_auto_t *envs = json_pack("{s:s}", "BASE", "b");
-    json_auto_t *wanted = json_pack("{s:s, s:s, s:s}", "BASE", "b", "OWN", "2", "BOTH", "b");
+    json_auto_t *wanted =
+        json_pack("{s:s, s:s, s:s, s:s}", "BASE", "b", "OWN", "2", "BOTH", "b", "MORE", "/x:/bin");
+    char path[] = "/bin";
+    const struct recipe_place place = {.path = path};
     error_auto err = NULL;
-    assert_ok(recipe_setting_add_open(opens, envs, &err));
+    assert_ok(recipe_setting_add_open(&place, opens, envs, &err));
     assert_true(json_equal(envs, wanted));
-    assert_ok(recipe_setting_add_open(NULL, envs, &err));
+    assert_ok(recipe_setting_add_open(&place, NULL, envs, &err));
     char large[RECIPE_ENVS_MAX / 4];
     memset(large, 'a', sizeof large - 1);
     large[sizeof large - 1] = '\0';
     json_auto_t *much = json_pack("{s:s, s:s, s:s}", "X", large, "Y", large, "Z", large);
     for (char name[] = "0"; *name < '3'; ++*name)
         json_object_set_new(much, name, json_string(large));
-    assert_int_equal(recipe_setting_add_open(much, envs, &err), -1);
+    assert_int_equal(recipe_setting_add_open(&place, much, envs, &err), -1);
     assert_int_equal(err->code, ERR_INVALID_REQUEST);
     assert_true(json_equal(envs, wanted));
 }
