@@ -269,7 +269,10 @@ static void check_wire(const struct policy *policy)
 {
     error_auto err = NULL;
     policy_wire_auto again = {0};
-    struct policy_wire wire = {(char *)(uintptr_t) "sbx_1", 0x0a000001, 1, *policy, 0, 0};
+    struct policy_wire wire = {.sandbox_id = (char *)(uintptr_t) "sbx_1",
+                               .address = 0x0a000001,
+                               .revision = 1,
+                               .policy = *policy};
     json_auto_t *json = policy_wire_json(&wire);
     assert_ok(policy_wire_read(json, &again, &err));
     json_auto_t *json_again = policy_wire_json(&again);
