@@ -603,9 +603,7 @@ static void read_relay_line(const char *line, struct nginx_relay_known *known)
 {
     char range[sizeof known->range];
     int end = 0;
-    /* Earlier versions wrote "runtime host". */
-    if (sscanf(line, "# The relay of the host %63[a-z0-9-],", known->host_name) != 1)
-        sscanf(line, "# The relay of the runtime host %63[a-z0-9-],", known->host_name);
+    sscanf(line, "# The relay of the host %63[a-z0-9-],", known->host_name);
     if (sscanf(line, " %18[0-9./] 1;%n", range, &end) == 1 && end)
         memcpy(known->range, range, sizeof range);
     if (!known->port && sscanf(line, " listen %u ssl", &known->port) != 1)

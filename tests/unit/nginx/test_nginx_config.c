@@ -240,14 +240,6 @@ TEST(test_values_of_a_relay_are_in_its_file)
     assert_string_equal(known.host_name, relay.host_name);
     assert_string_equal(known.range, relay.range);
     assert_int_equal(known.port, relay.port);
-    write_text("relay/sandlot-relay.conf",
-               "# The relay of the runtime host h-8, rendered by `sandlotctl host certificate`:\n"
-               "geo $a $b {\n    default 0;\n    10.90.0.0/16 1;\n    10.90.0.0/31 0;\n}\n"
-               "server {\n    listen 8447 ssl;\n}\n");
-    assert_ok(nginx_relay_read(output, &known, &err));
-    assert_string_equal(known.host_name, "h-8");
-    assert_string_equal(known.range, "10.90.0.0/16");
-    assert_int_equal(known.port, 8447);
     write_text("relay/sandlot-relay.conf", "server {\n    listen 8446 ssl;\n}\n");
     assert_fails_saying(nginx_relay_read(output, &known, &err), ERR_CONFIG, "sandlotctl host");
     assert_fails_saying(nginx_relay_read(root, &known, &err), ERR_CONFIG, "cannot read");
