@@ -356,7 +356,7 @@ installed_pool()
 
 # installed_host: the operator's values of a host that is there stay. An Incus with sandboxes, and a database without a
 # host: the database is lost, or another one, and the dispatcher would delete the sandboxes. Running instances of a warm
-# pool do not count: nobody may have used them.
+# pool do not count: they may be unused.
 installed_host()
 {
     local left

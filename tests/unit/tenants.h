@@ -21,7 +21,7 @@ static int tenants_setup(void **state)
            team_create(db, "other", "pro", "bob", &other, &err) < 0;
 }
 
-/* Do the same for a test whose rows have no more than it reads: raw then checks none of them. */
+/* Do the same, and let raw insert rows without the rows and values that the schema requires. */
 static inline int tenants_setup_unchecked(void **state)
 {
     int result = tenants_setup(state);

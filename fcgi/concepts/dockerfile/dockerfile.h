@@ -136,7 +136,7 @@ struct dockerfile_plan {
 #define DOCKERFILE_OPEN_PORTS "open_ports"
 #define DOCKERFILE_PORTS_MAX  64
 /* Read the ports of a word of EXPOSE, such as "80 53/udp", and append them to the list. The text is
- * changed. False: a part of it is not a port, or the list has more than DOCKERFILE_PORTS_MAX. */
+ * changed. Returns false if a part is not a port, or the list has too many. */
 bool dockerfile_ports_read(char *text, json_t *ports);
 
 /* Return whether chmod takes the text: three to five octal digits, or changes such as u+x,go-w. */

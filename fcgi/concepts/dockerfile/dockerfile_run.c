@@ -91,8 +91,9 @@ static const char *const other_names[][2] = {
 #define CACHE_WORDS  9
 #define CACHE_TARGET 4
 
-/* The mounts of a command: caches as [target, file, owner, mode, saves]; for each of them in opens,
- * whether its target is an open text; secrets as {"id", "target"} or {"id", "env"}; binds as
+/* The mounts of a command: caches as [target, file, owner, mode, saves]; opens with a boolean for
+ * each cache, whether its target is an open text; secrets as {"id", "target"} or {"id", "env"};
+ * binds as
  * {"from", "source", "target", "at"}. */
 struct mounts {
     json_t *caches, *opens, *secrets, *binds;

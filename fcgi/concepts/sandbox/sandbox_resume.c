@@ -97,7 +97,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
                              err) < 0)
         return -1;
     /* Begin the time for the agent again: the wait for the agent in the memory and the stop may
-     * have used up all of it. */
+     * have taken the whole time. */
     work->agent_until = (struct deadline){0};
     *origin = RUNTIME_FROM_DISK;
     return init_without_memory(work, err);

@@ -16,7 +16,7 @@ int lease_board_open(void);
 
 /* Take a slot for this process. Its group has this number of processes. At most `most` processes of
  * the group work for one team or user at once. Without this call, or without a free slot, this
- * process bounds nobody. */
+ * process limits no team and no user. */
 void lease_board_join(unsigned group, unsigned processes, unsigned most);
 
 /* Return whether this process may work for the team (0: no team) and the user (0: no user). If so,

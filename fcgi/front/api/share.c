@@ -71,8 +71,7 @@ static int must_wait(struct api *api, struct http_request *request, const char *
     return error_set(err, ERR_SHARE_USED_UP, "%s", why);
 }
 
-/* Take a share that all teams use together. An address, or a /48 of IPv6, may use half the share.
- */
+/* Take a share that all teams use together. An IPv4 address or a /48 may use half the share. */
 static int take_common_share(struct api *api, struct http_request *request, const char *what,
                              struct error **err)
 {

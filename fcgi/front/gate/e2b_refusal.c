@@ -59,7 +59,7 @@ static const char *message_of(enum refusal_reason reason)
 }
 
 /* E2B's Python packages read the number 409 in the answer to a call as "exists already", and then
- * report a directory as there that nobody made. */
+ * report that a directory exists which does not. */
 static json_t *code_to_json(const struct http_request *request, int code)
 {
     return code == 409 && refusal_is_of_call(request) ? json_string("failed_precondition")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Divide the kernel's sets of names, and the memory of policies, among the tenants of this host. A
  * team, and a user in all teams, leaves half of the room that the others leave. So tenants with
- * many sandboxes cannot take all of it. */
+ * many sandboxes leave room for others. */
 #pragma once
 
 #include "firewall/filter.h"

@@ -189,7 +189,7 @@ static bool may_be_unused(const struct runtime_listing *instance)
     return instance->status == RUNTIME_RUNNING && warm_names(instance->name);
 }
 
-/* Count the sandboxes, if this deployment has a row for none of them. */
+/* Count the sandboxes of a list. *foreign: 0 if this deployment has a row for at least one. */
 static int count_foreign(struct ctl *ctl, const struct runtime_listing *list, size_t count,
                          size_t *foreign, struct error **err)
 {
@@ -231,9 +231,8 @@ static int refuse_foreign(struct ctl *ctl, const struct host *host, struct error
         return result;
     return error_set(
         err, ERR_INVALID_REQUEST,
-        "Incus at %s has at least %zu sandboxes in the project %s, and the database has no row for "
-        "any of "
-        "them: sandlot-dispatcher would delete them. To restore a backup with them, first run "
+        "Incus at %s has at least %zu sandboxes in the project %s, and the database has no row "
+        "for any of them: sandlot-dispatcher would delete them. To restore a backup with them, first run "
         "`systemctl stop sandlot.target` on each front node (doc/howto/restore.md). To give the "
         "sandboxes up, repeat the command with --delete-sandboxes.",
         host->url, foreign, host->project);

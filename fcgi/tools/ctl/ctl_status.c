@@ -99,7 +99,7 @@ static void print_archive(const json_t *status)
         puts("archive: none");
         return;
     }
-    printf("archive: %lld sandboxes (%lld of them only there), %lld checkpoints, %lld MiB, the "
+    printf("archive: %lld sandboxes (%lld only in the archive), %lld checkpoints, %lld MiB, the "
            "newest at %s; waiting: %lld; failing: %lld\n",
            number_of(archive, "sandboxes"), number_of(archive, "evicted"),
            number_of(archive, "checkpoints"), number_of(archive, "bytes") >> 20,

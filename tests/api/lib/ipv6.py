@@ -15,7 +15,7 @@ SOCKET_CALL = {"x86_64": 41, "aarch64": 198}
 
 
 def random_site():
-    """The beginning of a network of 48 bits, which nobody else has."""
+    """The beginning of a random network of 48 bits."""
     return f"fd5a:{secrets.randbelow(0xffff):x}:{secrets.randbelow(0xffff):x}"
 
 
@@ -42,7 +42,7 @@ def addresses(*counts):
 
 
 def site(count):
-    """An address of this machine in each of so many networks of 64 bits, in one of 48 bits that nobody else has."""
+    """Addresses of this machine: one in each of so many networks of 64 bits, all in one random network of 48 bits."""
     network = random_site()
     return of_this_machine([f"{network}:{number}:1:2:3:4" for number in range(1, 1 + count)])
 

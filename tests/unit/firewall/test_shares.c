@@ -24,7 +24,7 @@ static int end(void **state)
     return 0;
 }
 
-/* Count what each tenant gets when all of them want more. At the end, none has room. */
+/* Count the uses of each tenant while every tenant wants more. At the end, no tenant has room. */
 static void use_for_s(const struct tenant *tenants, unsigned *got, unsigned count, unsigned s)
 {
     for (unsigned i = 0; i < count; i++)

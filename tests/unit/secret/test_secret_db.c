@@ -176,7 +176,7 @@ TEST(secrets_for_sandboxes_leave_the_own_ones_of_a_team)
     }
     assert_ok(put_secret("one", &err));
     assert_ok(change_secret(&change, &err));
-    /* Each list has all of them, so they stay small. */
+    /* A list of secrets has all of these passwords, so they take no metadata. */
     json_auto_t *metadata = json_pack("{s:s}", "note", "long");
     struct secret_change described = change;
     described.for_sandboxes = false;
