@@ -232,9 +232,9 @@ static int refuse_foreign(struct ctl *ctl, const struct host *host, struct error
     return error_set(
         err, ERR_INVALID_REQUEST,
         "Incus at %s has at least %zu sandboxes in the project %s, and the database has no row "
-        "for any of them: sandlot-dispatcher would delete them. To restore a backup with them, first run "
-        "`systemctl stop sandlot.target` on each front node (doc/howto/restore.md). To give the "
-        "sandboxes up, repeat the command with --delete-sandboxes.",
+        "for any of them: sandlot-dispatcher would delete them. To restore a backup with them, "
+        "first run `systemctl stop sandlot.target` on each front node (doc/howto/restore.md). To "
+        "give the sandboxes up, repeat the command with --delete-sandboxes.",
         host->url, foreign, host->project);
 }
 
