@@ -45,7 +45,7 @@ const unsigned ring_column_count = ARRAY_SIZE(ring_columns);
 #define REFERENCE(name, from) \
     DB_STATEMENT(name##_count) = {"ring." #name "_count", "SELECT COUNT(*) FROM " from}
 /* Rows of these may stay for long after their end, and then need no key. */
-#define IS_OPEN "expires_at_ms > UNIX_TIMESTAMP(NOW(3)) * 1000"
+#define IS_OPEN "expires_at_ms > " DB_NOW_MS
 REFERENCE(login, "logins WHERE hash_key_id <= ?");
 REFERENCE(api_key, "api_keys WHERE revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR " IS_OPEN
                    ") AND hash_key_id <= ?");

@@ -60,7 +60,7 @@ static const struct lease_table held =
     " AND asked = 1 AND (kind = 'template' OR NOT EXISTS (SELECT 1 FROM moves o" \
     "   WHERE o.team_id = moves.team_id AND o.state = 'copying' AND o.asked = 1" \
     "   AND o.kind <> 'template' AND o.id <> moves.id AND o.lease_owner <> ''"   \
-    "   AND o.lease_until_ms > UNIX_TIMESTAMP(NOW(3)) * 1000))"
+    "   AND o.lease_until_ms > " DB_NOW_MS "))"
 static const struct lease_table due[] = {
     LEASE_TEAMS_OWNED("moving.others", "moves", "id", "lease_until_ms", DUE " AND asked = 0",
                       "team_id"),

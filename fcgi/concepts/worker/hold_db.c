@@ -3,20 +3,16 @@
 
 #include <stdio.h>
 
-#include "db/named_lease.h"
-
 #define NAME_SIZE 65
 /* The host may finish so long after the end of our patience. */
 #define MARGIN_MS 5000
 
-DB_STATEMENT(held_statement) = {
-    "hold.held", "SELECT 1 FROM leases WHERE name = ? AND until_ms > " NAMED_LEASE_NOW_MS};
+DB_STATEMENT(held_statement) = {"hold.held",
+                                "SELECT 1 FROM leases WHERE name = ? AND until_ms > " DB_NOW_MS};
 DB_STATEMENT(expire_statement) = {
-    "hold.expire",
-    "DELETE FROM leases WHERE name LIKE 'copy/%' AND until_ms <= " NAMED_LEASE_NOW_MS};
+    "hold.expire", "DELETE FROM leases WHERE name LIKE 'copy/%' AND until_ms <= " DB_NOW_MS};
 DB_STATEMENT(take_statement) = {
-    "hold.take",
-    "INSERT INTO leases (name, holder, until_ms) VALUES (?, ?, " NAMED_LEASE_NOW_MS " + ?)"};
+    "hold.take", "INSERT INTO leases (name, holder, until_ms) VALUES (?, ?, " DB_NOW_MS " + ?)"};
 DB_STATEMENT(end_statement) = {"hold.end", "DELETE FROM leases WHERE name = ? AND holder = ?"};
 
 static void format_name(char name[NAME_SIZE], uint32_t host_id, const char *id)

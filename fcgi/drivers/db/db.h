@@ -71,6 +71,9 @@ struct db_statement {
         __attribute__((used, section("db_statements"))) = &name; \
     static const struct db_statement name
 
+/* The present time of the database server in SQL, in milliseconds. */
+#define DB_NOW_MS "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"
+
 /* Enter statements that are parts of something else: DB_STATEMENTS(parts) = {&table[0], &table[1]}.
  */
 #define DB_STATEMENTS(name) \

@@ -3,19 +3,18 @@
 
 #include "base/str.h"
 
-DB_STATEMENT(get_statement) = {"named_lease.get", "SELECT holder, until_ms - " NAMED_LEASE_NOW_MS
+DB_STATEMENT(get_statement) = {"named_lease.get", "SELECT holder, until_ms - " DB_NOW_MS
                                                   " FROM leases WHERE name = ?"};
 DB_STATEMENT(insert_statement) = {
     "named_lease.insert",
-    "INSERT INTO leases (name, holder, until_ms) VALUES (?, ?, " NAMED_LEASE_NOW_MS " + ?)"};
+    "INSERT INTO leases (name, holder, until_ms) VALUES (?, ?, " DB_NOW_MS " + ?)"};
 DB_STATEMENT(take_statement) = {
-    "named_lease.take",
-    "UPDATE leases SET holder = ?, until_ms = " NAMED_LEASE_NOW_MS
-    " + ? WHERE name = ? AND (holder = ? OR until_ms <= " NAMED_LEASE_NOW_MS ")"};
+    "named_lease.take", "UPDATE leases SET holder = ?, until_ms = " DB_NOW_MS
+                        " + ? WHERE name = ? AND (holder = ? OR until_ms <= " DB_NOW_MS ")"};
 DB_STATEMENT(release_statement) = {"named_lease.release",
                                    "UPDATE leases SET until_ms = 0 WHERE name = ? AND holder = ?"};
-DB_STATEMENT(held_statement) = {
-    "named_lease.held", "SELECT 1 FROM leases WHERE name = ? AND until_ms > " NAMED_LEASE_NOW_MS};
+DB_STATEMENT(held_statement) = {"named_lease.held",
+                                "SELECT 1 FROM leases WHERE name = ? AND until_ms > " DB_NOW_MS};
 
 /* Somebody else may be faster: that is no error. */
 static int insert(struct db *db, const char *name, const char *owner, bool *ours,

@@ -4,8 +4,8 @@
  * `leases` belongs to its holder until the time in the row. Named locks of the server would end
  * with the connection, but each server of a group has its own.
  *
- * The times of this table are those of the database server: a process on a machine with a wrong
- * clock takes no lease of another one.
+ * The times of this table are those of the database server (DB_NOW_MS): a process on a machine with
+ * a wrong clock takes no lease of another one.
  */
 #pragma once
 
@@ -14,9 +14,6 @@
 #define NAMED_LEASE_MS   15000 /* a holder renews the lease well before */
 
 #define NAMED_LEASE_SIZE 65
-
-/* The present time in SQL, for statements about the table `leases`. */
-#define NAMED_LEASE_NOW_MS "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"
 
 /* Take a lease for NAMED_LEASE_MS, unless another owner has it, and say in *ours whether the caller
  * has it now. Call this often: an own lease is renewed when a quarter of its time is over. Errors:

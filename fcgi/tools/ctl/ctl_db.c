@@ -94,8 +94,7 @@ bool ctl_db_may_change_audit(struct db *db)
     return db_exec(db, &change_audit_statement, DB_NO_ARGS, NULL, &refused) == 0;
 }
 
-DB_STATEMENT(clock_statement) = {"ctl.clock",
-                                 "SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"};
+DB_STATEMENT(clock_statement) = {"ctl.clock", "SELECT " DB_NOW_MS};
 
 DB_STATEMENT(directory_statement) = {"ctl.directory", "SELECT @@global.datadir"};
 
